@@ -1,0 +1,1 @@
+"""Typed records at every border. This package imports nothing of ours."""

@@ -1,0 +1,64 @@
+"""The domain of errors: what went wrong, whose fault it is, and what to do about it.
+
+The command line prints any `FlywheelError` as one line and exits with its `exit_code`; everything
+else is a defect of ours and keeps its traceback.
+"""
+
+from collections.abc import Iterable
+
+
+class FlywheelError(Exception):
+    """Base of every error that a user is meant to read."""
+
+    exit_code = 1
+
+
+class ConfigError(FlywheelError):
+    """The user can fix this: names the key, the value found and what is allowed."""
+
+    exit_code = 2
+
+    def __init__(self, key: str, value: object, allowed: str | Iterable[str], hint: str = "") -> None:
+        self.key, self.value = key, value
+        self.allowed = allowed if isinstance(allowed, str) else ", ".join(allowed)
+        text = f"{key}: {value!r} is not allowed; allowed: {self.allowed}"
+        super().__init__(f"{text}. {hint}" if hint else text)
+
+
+class InputError(FlywheelError):
+    """Bad data: says which row or file, which is then quarantined."""
+
+    exit_code = 3
+
+
+class CorruptionError(InputError):
+    """A stored byte is not what its digest says: names the file."""
+
+    exit_code = 4
+
+    def __init__(self, path: object, expected: str, found: str) -> None:
+        self.path, self.expected, self.found = str(path), expected, found
+        super().__init__(
+            f"{path}: corrupt, expected sha256 {expected[:12]}, found {found[:12]}; "
+            "delete it and rerun to rebuild it, or restore it with `dvc pull`"
+        )
+
+
+class InfrastructureError(FlywheelError):
+    """The machine, not the model, failed: retried, and never counted against a model."""
+
+    exit_code = 5
+
+
+class OutOfSpaceError(InfrastructureError):
+    """No space left on a device."""
+
+
+class SandboxError(InfrastructureError):
+    """A sandbox could not be opened or was lost."""
+
+
+class HackAttempt(FlywheelError):
+    """A submission tried to be graded as something it is not: graded 0 and recorded."""
+
+    exit_code = 6
