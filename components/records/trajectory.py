@@ -53,6 +53,8 @@ class Step(Record):
     reasoning: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     observations: tuple[Observation, ...] = ()
+    rewound: bool = False
+    """True: the scaffold took this turn back, and no later turn saw it (backtracking)."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     completion_token_ids: tuple[int, ...] = ()
