@@ -1,0 +1,1 @@
+"""Which candidates are bugs, proven by running tests; their problem statements; their split."""

@@ -1,0 +1,148 @@
+"""What a failing test shows: the exception, where it came from, which functions the test called."""
+
+import ast
+import posixpath
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from components.validation.source import FunctionSpan, SourceFile
+
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
+_SCRATCH = re.compile(r"/tmp/[^\s'\"]*")
+_DUNDERS: tuple[tuple[type[ast.AST], tuple[str, ...]], ...] = (
+    (ast.Subscript, ("__getitem__", "__setitem__", "__delitem__")),
+    (ast.Compare, ("__eq__", "__lt__", "__contains__")),
+    (ast.For, ("__iter__",)),
+    (ast.With, ("__enter__", "__exit__")),
+    (ast.BinOp, ("__add__", "__sub__", "__mul__", "__or__", "__and__")),
+)
+_BUILTINS = {
+    **{name: f"__{name}__" for name in ("len", "iter", "next", "repr", "str", "bool", "reversed", "hash")},
+    "list": "__iter__",
+}
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One place in the code."""
+
+    path: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line} in {self.function}"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of a failure without looking at the bug."""
+
+    tests: tuple[str, ...]
+    """Failing tests; the first is the one that the rest describes."""
+    exception: str
+    message: str
+    """One line, bounded; empty when runs disagree about it."""
+    frames: tuple[Frame, ...] = ()
+    """Source frames of the traceback, outermost first."""
+    test_frame: Frame | None = None
+    called: tuple[Frame, ...] = ()
+    """Functions that the test calls directly, nearest to the failing line first."""
+
+
+def clean_message(text: str, limit: int) -> str:
+    """The first line of an exception's message, without what differs from run to run."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    line = _SCRATCH.sub("<tmp>", _ADDRESS.sub("0x...", lines[0] if lines else "")).replace("/repo/", "")
+    return line if len(line) <= limit else line[: max(0, limit - 3)].rstrip() + "..."
+
+
+def source_frames(
+    frames: Iterable[tuple[str, int, str]], sources: Mapping[str, SourceFile], limit: int
+) -> tuple[Frame, ...]:
+    """The innermost frames that lie in the code to be changed, each place once."""
+    seen: dict[tuple[str, str], Frame] = {}
+    for path, line, function in frames:
+        path = posixpath.normpath(path).removeprefix("/repo/")
+        if path in sources:
+            seen.pop((path, function), None)  # of a recursion the innermost frame stays
+            seen[path, function] = Frame(path, line, function)
+    return tuple(seen.values())[-limit:]
+
+
+def called_functions(
+    test_source: str,
+    test: str,
+    line: int | None,
+    sources: Mapping[str, SourceFile],
+    covered: Mapping[str, Collection[int]],
+    limit: int,
+) -> tuple[Frame, ...]:
+    """Functions that a test names in its own body and whose own body it executes.
+
+    Nearest to the failing line first. It knows nothing of the bug: any reader of the test could tell.
+    """
+    node = _find_test(ast.parse(test_source), test)
+    if node is None:
+        return ()
+    by_name = _executed(sources, covered)
+    found: dict[Frame, int] = {}
+    for name, at in _names_called(node):
+        for frame in by_name.get(name, ()):
+            distance = abs(at - line) if line is not None else at
+            found[frame] = min(found.get(frame, distance), distance)
+    ranked = sorted(found, key=lambda frame: (found[frame], frame.path, frame.line))
+    return tuple(ranked[:limit])
+
+
+def _find_test(tree: ast.Module, test: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    wanted = [part.partition("[")[0] for part in test.split("::")[1:]]
+    body: Sequence[ast.stmt] = tree.body
+    for index, name in enumerate(wanted):
+        for node in body:
+            if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
+                if index == len(wanted) - 1 and not isinstance(node, ast.ClassDef):
+                    return node
+                body = node.body
+                break
+        else:
+            return None
+    return None
+
+
+def _executed(
+    sources: Mapping[str, SourceFile], covered: Mapping[str, Collection[int]]
+) -> dict[str, list[Frame]]:
+    out: dict[str, list[Frame]] = {}
+    for path in sorted(covered):
+        source = sources.get(path)
+        if source is None:
+            continue
+        lines = set(covered[path])
+        for function in source.functions:
+            if any(number in lines for number in range(function.body, function.end + 1)):
+                for name in _aliases(function):
+                    out.setdefault(name, []).append(Frame(path, function.definition, function.qualname))
+    return out
+
+
+def _aliases(function: FunctionSpan) -> tuple[str, ...]:
+    owner = function.qualname.rpartition(".")[0].rpartition(".")[2]
+    return (function.name, owner) if function.name in ("__init__", "__new__") and owner else (function.name,)
+
+
+def _names_called(node: ast.AST) -> Iterable[tuple[str, int]]:
+    for child in ast.walk(node):
+        line = getattr(child, "lineno", 0)
+        if isinstance(child, ast.Call):
+            func = child.func
+            name = func.id if isinstance(func, ast.Name) else getattr(func, "attr", "")
+            if name:
+                yield name, line
+                if name in _BUILTINS:
+                    yield _BUILTINS[name], line
+        for kind, names in _DUNDERS:
+            if isinstance(child, kind):
+                for name in names:
+                    yield name, line
