@@ -8,7 +8,7 @@ Arrow would fill the keys that rows do not share with nulls (datasets 5.2 does; 
 
 import json
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
@@ -59,8 +59,8 @@ def canonical_json(value: JsonValue) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def _fields(cls: type[Record]) -> list[pa.Field]:
-    out = []
+def _fields(cls: type[Record]) -> "list[pa.Field[Any]]":
+    out: list[pa.Field[Any]] = []
     for name, info in cls.model_fields.items():
         if any(isinstance(mark, JsonText) for mark in info.metadata):
             out.append(pa.field(name, pa.string(), nullable=True))
@@ -154,6 +154,5 @@ def _decode(value: Any, annotation: Any) -> Any:
     if origin is tuple:
         return [_decode(item, args[0]) for item in value]
     if origin is dict:
-        pairs: Sequence[tuple[str, Any]] = value.items() if isinstance(value, dict) else value
-        return {key: _decode(item, args[1]) for key, item in pairs}
+        return {key: _decode(item, args[1]) for key, item in dict(value).items()}
     return value

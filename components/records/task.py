@@ -12,7 +12,7 @@ class Candidate(Record):
     """A proposed bug, before any test has run: one text span replaced by another."""
 
     id: str
-    """`<repository>/<strategy>.<rewriter>/<8 hex>`, e.g. `boltons@26.2.0/procedural.compare_flip/9f3c1a2b`."""
+    """`<repository>/<strategy>.<rewriter>/<8 hex>`, as `boltons@26.2.0/procedural.compare_flip/9f3c1a2b`."""
     repository_id: str
     strategy: str
     """`<strategy>.<rewriter>`."""

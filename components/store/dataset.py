@@ -1,0 +1,109 @@
+"""The read side: every file is checked against its digest before its bytes are believed."""
+
+import re
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+
+from components.records.base import Record
+from components.records.errors import CorruptionError
+from components.store.digests import sha256_file
+from components.store.manifest import Manifest, OutputFile
+from components.store.objects import ObjectStore
+from components.store.parquet import read_table
+
+R = TypeVar("R", bound=Record)
+
+_TABLE_FILE = re.compile(r"tables/(?P<table>.+)-\d{5}\.parquet")
+
+
+class Dataset:
+    """One published dataset."""
+
+    def __init__(self, manifest: Manifest, objects: ObjectStore, *, cached: bool = False) -> None:
+        self.manifest = manifest
+        self.digest = manifest.digest
+        self.cached = cached
+        """True when `execute` found it instead of making it."""
+        self._objects = objects
+        self._files = {file.path: file for file in manifest.files}
+        self._seen: dict[str, tuple[int, int, int]] = {}
+
+    def __repr__(self) -> str:
+        return f"<Dataset {self.manifest.stage} {self.digest[:12]}>"
+
+    @property
+    def name(self) -> str:
+        """Its object name in the store."""
+        return f"datasets/{self.digest}"
+
+    @property
+    def folder(self) -> Path:
+        """A local folder with all of it, checked."""
+        for path in self._files:
+            self._checked(path)
+        return self._objects.fetch(f"{self.name}/manifest.json").parent
+
+    def tables(self) -> list[str]:
+        """Names of its tables, sorted."""
+        return sorted(self.manifest.rows)
+
+    def table(self, table: str) -> pa.Table:
+        """All rows of a table."""
+        return pa.concat_tables([read_table(self._checked(path)) for path in self._table_files(table)])
+
+    def rows(self, table: str, record: type[R]) -> list[R]:
+        """All rows of a table as records."""
+        return [
+            row
+            for path in self._table_files(table)
+            for row in record.from_table(read_table(self._checked(path)))
+        ]
+
+    def file(self, path: str) -> Path:
+        """A local path of a file, or of a folder of files, e.g. `files/model`."""
+        if path in self._files:
+            return self._checked(path)
+        inside = [name for name in self._files if name.startswith(f"{path}/")]
+        if not inside:
+            raise KeyError(f"{self!r} has no file {path!r}; it has: {', '.join(self._files)}")
+        depth = inside[0].count("/") - path.count("/")
+        local = [self._checked(name) for name in inside]
+        return local[0].parents[depth - 1]
+
+    def verify(self) -> None:
+        """Read every byte again and compare."""
+        self._seen.clear()
+        for path in self._files:
+            self._checked(path)
+
+    def missing(self) -> list[str]:
+        """Files that are not there at all."""
+        return [path for path in self._files if self._objects.size(f"{self.name}/{path}") is None]
+
+    def _table_files(self, table: str) -> list[str]:
+        found = [path for path in self._files if (m := _TABLE_FILE.fullmatch(path)) and m["table"] == table]
+        if not found:
+            raise KeyError(f"{self!r} has no table {table!r}; it has: {', '.join(self.tables())}")
+        return sorted(found)
+
+    def _checked(self, path: str) -> Path:
+        file: OutputFile = self._files[path]
+        name = f"{self.name}/{path}"
+        try:
+            local = self._objects.fetch(name)
+        except FileNotFoundError as error:
+            raise CorruptionError(self._objects.locate(name), file.sha256, "nothing") from error
+        stamp = _stamp(local)
+        if self._seen.get(path) != stamp:
+            found = sha256_file(local)
+            if found != file.sha256:
+                raise CorruptionError(self._objects.locate(name), file.sha256, found)
+            self._seen[path] = stamp
+        return local
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    stat = path.stat()
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns

@@ -1,0 +1,131 @@
+"""The store: datasets by digest, the stage cache by key, and named pointers.
+
+manifests/<key>.json                 one run of a stage; written last, so it is the commit
+datasets/<digest>/manifest.json      of the run that made the dataset first
+datasets/<digest>/tables/...         and files/...
+pointers/<name>                      a digest
+"""
+
+import logging
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from components.records.errors import CorruptionError, InputError
+from components.store.dataset import Dataset
+from components.store.digests import sha256_bytes
+from components.store.manifest import Manifest, dump_manifest, load_manifest
+from components.store.objects import LocalObjects, ObjectStore
+from components.store.workspace import Workspace
+
+log = logging.getLogger(__name__)
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class Store:
+    """A local folder or `s3://bucket/prefix`. Unfinished work, locks and caches are in the workspace."""
+
+    def __init__(self, where: Workspace | Path | str, *, workspace: Workspace | None = None) -> None:
+        self.workspace = where if isinstance(where, Workspace) else workspace or Workspace()
+        self.objects: ObjectStore
+        if isinstance(where, str) and where.startswith("s3://"):
+            raise NotImplementedError("S3")
+        self.objects = LocalObjects(where.store if isinstance(where, Workspace) else Path(where).absolute())
+
+    def lookup(self, key: str) -> Dataset | None:
+        """The dataset of a stage key; None if there is none or some of its files are gone.
+
+        Raises:
+            CorruptionError: A file is not what its digest says.
+        """
+        data = self.objects.read(f"manifests/{key}.json")
+        if data is None:
+            return None
+        dataset = self._dataset(key, data)
+        if gone := dataset.missing():
+            log.warning("%r lacks %s: it will be made again", dataset, ", ".join(gone))
+            return None
+        if isinstance(self.objects, LocalObjects):
+            dataset.verify()
+        return dataset
+
+    def get(self, digest_or_prefix: str) -> Dataset:
+        """The dataset with a digest, or the only one whose digest begins so. Files are checked when read."""
+        found = {m.digest: m for m in reversed(self.all()) if m.digest.startswith(digest_or_prefix)}
+        if len(found) != 1:
+            what = "no dataset" if not found else f"{len(found)} datasets"
+            raise InputError(
+                f"{what} in {self.objects.url} with a digest that begins with {digest_or_prefix!r}"
+            )
+        return Dataset(next(iter(found.values())), self.objects)
+
+    def all(self) -> list[Manifest]:
+        """Every run of every stage, oldest first."""
+        names = [f"manifests/{name}" for name in self.objects.children("manifests")]
+        with ThreadPoolExecutor(8) as pool:
+            contents = pool.map(self.objects.read, names)
+        manifests = [
+            load_manifest(data, self.objects.locate(name))
+            for name, data in zip(names, contents, strict=True)
+            if data is not None
+        ]
+        return sorted(manifests, key=lambda m: (m.started, m.key))
+
+    def verify(self, digest: str) -> None:
+        """Read every byte of a dataset, its manifest included, and compare.
+
+        Raises:
+            CorruptionError: Names the first file that is not what its digest says.
+        """
+        dataset = self.get(digest)
+        dataset.verify()
+        name = f"{dataset.name}/manifest.json"
+        load_manifest(self.objects.read(name) or b"", self.objects.locate(name))
+
+    def publish(self, manifest: Manifest, folder: Path) -> Dataset:
+        """Make a finished folder a dataset; if another run published the key meanwhile, that one counts."""
+        (folder / "manifest.json").write_bytes(dump_manifest(manifest))
+        self.objects.publish(f"datasets/{manifest.digest}", folder, manifest.files)
+        name = f"manifests/{manifest.key}.json"
+        if not self.objects.write(name, dump_manifest(manifest), only_new=True):
+            return self._dataset(manifest.key, self.objects.read(name) or b"")
+        return Dataset(manifest, self.objects)
+
+    def forget(self, key: str) -> None:
+        """Take a run out of the stage cache."""
+        self.objects.delete(f"manifests/{key}.json")
+
+    def set_pointer(self, name: str, digest: str) -> None:
+        """Point a name, e.g. `iterations/0001`, at a dataset that is there."""
+        self.objects.write(f"pointers/{name}", (self.get(digest).digest + "\n").encode())
+
+    def pointer(self, name: str) -> str | None:
+        """The digest that a name points at."""
+        data = self.objects.read(f"pointers/{name}")
+        if data is None:
+            return None
+        text = data.decode(errors="replace").strip()
+        if not _DIGEST.fullmatch(text):
+            raise CorruptionError(self.objects.locate(f"pointers/{name}"), "of a pointer", sha256_bytes(data))
+        return text
+
+    def lock(self, key: str) -> FileLock:
+        """Acquired: this process alone works on a key."""
+        self.workspace.locks.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.workspace.locks / f"{key}.lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            log.info("another process works on %s: waiting for it", key[:12])
+            lock.acquire()
+        return lock
+
+    def _dataset(self, key: str, data: bytes) -> Dataset:
+        name = self.objects.locate(f"manifests/{key}.json")
+        manifest = load_manifest(data, name)
+        if manifest.key != key:
+            raise CorruptionError(name, key, manifest.key)
+        return Dataset(manifest, self.objects)
