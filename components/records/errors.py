@@ -13,6 +13,14 @@ class FlywheelError(Exception):
     exit_code = 1
 
 
+def _rebuild(kind: type[BaseException], args: tuple[object, ...], state: dict[str, object]) -> BaseException:
+    """An error from another process: its constructor's arguments are not those of `Exception`."""
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
 class ConfigError(FlywheelError):
     """The user can fix this: names the key, the value found and what is allowed."""
 
@@ -23,6 +31,9 @@ class ConfigError(FlywheelError):
         self.allowed = allowed if isinstance(allowed, str) else ", ".join(allowed)
         text = f"{key}: {value!r} is not allowed; allowed: {self.allowed}"
         super().__init__(f"{text}. {hint}" if hint else text)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.args, self.__dict__)
 
 
 class InputError(FlywheelError):
@@ -42,6 +53,9 @@ class CorruptionError(InputError):
             f"{path}: corrupt, expected sha256 {expected[:12]}, found {found[:12]}; "
             "delete it and rerun to rebuild it, or restore it with `dvc pull`"
         )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.args, self.__dict__)
 
 
 class InfrastructureError(FlywheelError):

@@ -9,7 +9,7 @@ import pyarrow as pa
 from components.records.base import Record
 from components.records.errors import CorruptionError
 from components.store.digests import sha256_file
-from components.store.manifest import Manifest, OutputFile
+from components.store.manifest import Manifest
 from components.store.objects import ObjectStore
 from components.store.parquet import read_table
 
@@ -41,9 +41,8 @@ class Dataset:
     @property
     def folder(self) -> Path:
         """A local folder with all of it, checked."""
-        for path in self._files:
-            self._checked(path)
-        return self._objects.fetch(f"{self.name}/manifest.json").parent
+        local = [self._checked(path).parents[path.count("/")] for path in self._files]
+        return local[0] if local else self._objects.fetch(f"{self.name}/manifest.json").parent
 
     def tables(self) -> list[str]:
         """Names of its tables, sorted."""
@@ -73,14 +72,19 @@ class Dataset:
         return local[0].parents[depth - 1]
 
     def verify(self) -> None:
-        """Read every byte again and compare."""
-        self._seen.clear()
+        """Read every byte again, from the store and not from a cache, and compare."""
         for path in self._files:
-            self._checked(path)
+            self._checked(path, fresh=True)
 
     def missing(self) -> list[str]:
-        """Files that are not there at all."""
-        return [path for path in self._files if self._objects.size(f"{self.name}/{path}") is None]
+        """Files that are not there at all. One of another length is a `CorruptionError`."""
+        sizes = self._objects.sizes(self.name)
+        for path, file in self._files.items():
+            found = sizes.get(f"{self.name}/{path}")
+            if found not in (None, file.bytes):
+                where = self._objects.locate(f"{self.name}/{path}")
+                raise CorruptionError(where, f"{file.sha256[:12]} of {file.bytes} bytes", f"{found} bytes")
+        return [path for path in self._files if f"{self.name}/{path}" not in sizes]
 
     def _table_files(self, table: str) -> list[str]:
         found = [path for path in self._files if (m := _TABLE_FILE.fullmatch(path)) and m["table"] == table]
@@ -88,19 +92,22 @@ class Dataset:
             raise KeyError(f"{self!r} has no table {table!r}; it has: {', '.join(self.tables())}")
         return sorted(found)
 
-    def _checked(self, path: str) -> Path:
-        file: OutputFile = self._files[path]
+    def _checked(self, path: str, *, fresh: bool = False) -> Path:
+        """The local path of a file whose bytes are what its digest says."""
+        file = self._files[path]
         name = f"{self.name}/{path}"
         try:
-            local = self._objects.fetch(name)
+            local = self._objects.fetch(name, fresh=fresh)
+            if not fresh and self._seen.get(path) == _stamp(local):
+                return local
+            found = sha256_file(local)
+            if found != file.sha256 and not fresh and not self._objects.local:
+                return self._checked(path, fresh=True)  # the cache may be at fault
         except FileNotFoundError as error:
             raise CorruptionError(self._objects.locate(name), file.sha256, "nothing") from error
-        stamp = _stamp(local)
-        if self._seen.get(path) != stamp:
-            found = sha256_file(local)
-            if found != file.sha256:
-                raise CorruptionError(self._objects.locate(name), file.sha256, found)
-            self._seen[path] = stamp
+        if found != file.sha256:
+            raise CorruptionError(self._objects.locate(name), file.sha256, found)
+        self._seen[path] = _stamp(local)
         return local
 
 

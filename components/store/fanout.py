@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 from tenacity import (
     Retrying,
@@ -29,6 +29,7 @@ from tenacity import (
 
 from components.records.errors import FlywheelError, InfrastructureError, OutOfSpaceError
 from components.store.account import Account, account
+from components.store.space import is_no_space
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def attempt(work: Callable[[T], R], item: T) -> Done[R]:
+def attempt(work: Callable[[T], R], item: T, *, whole_process: bool = False) -> Done[R]:
     """Work on one item; a failure of the machine is tried again, a full disk is not."""
     started = time.perf_counter()
     retrying = Retrying(
@@ -77,7 +78,9 @@ def attempt(work: Callable[[T], R], item: T) -> Done[R]:
     )
 
     def once() -> tuple[R, Account]:
-        with account() as mine:  # a new one for each attempt: what a failed attempt counted does not count
+        with account(
+            whole_process=whole_process
+        ) as mine:  # a new one for each attempt: what a failed attempt counted does not count
             return work(item), mine
 
     value, mine = retrying(once)
@@ -99,8 +102,8 @@ def fan_out(
         for index, item in queue:
             try:
                 done = attempt(work, item)
-            except Exception as error:
-                raise _named(error, name(item)) from error
+            except Exception as error:  # noqa: BLE001 - it goes on with the name of the item
+                raise_named(error, name(item))
             yield index, done
         return
     with _Pool(work, min(workers, len(queue))) as pool:
@@ -119,7 +122,9 @@ def fan_out(
                         )
                     queue.appendleft((index, item))
                 elif isinstance(outcome, Fault):
-                    raise _named(outcome.error, name(item), outcome) from _Trace(outcome.trace)
+                    fault = outcome.error or ItemFailed(outcome.text)
+                    fault.__cause__ = _Trace(outcome.trace)
+                    raise_named(fault, name(item))
                 else:
                     yield index, outcome
 
@@ -131,12 +136,15 @@ class _Trace(Exception):
         return "\n" + str(self.args[0])
 
 
-def _named(error: BaseException | None, item: str, fault: Fault | None = None) -> BaseException:
+def raise_named(error: BaseException, item: str) -> NoReturn:
+    """Raise an error met while working on an item, so that it names the item."""
+    if is_no_space(error):
+        raise error  # it is about the machine, whatever the item
     if isinstance(error, FlywheelError):
         error.args = (f"{item}: {error}",)
-        return error
-    text = fault.text if fault else f"{type(error).__name__}: {error}"
-    return ItemFailed(f"{item}: {text}")
+        raise error
+    text = str(error) if isinstance(error, ItemFailed) else f"{type(error).__name__}: {error}"
+    raise ItemFailed(f"{item}: {text}") from error
 
 
 class _Worker:
@@ -161,7 +169,7 @@ class _Worker:
 class _Pool(Generic[T, R]):
     def __init__(self, work: Callable[[T], R], size: int) -> None:
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["components.store.fanout"])
+        self._context.set_forkserver_preload(["components.store.output"])
         self._payload = pickle.dumps(work)
         self._workers = [_Worker(self._context, self._payload) for _ in range(size)]
 
@@ -200,24 +208,26 @@ def _serve(pipe: "Connection[Any, Any]", payload: bytes) -> None:
     """Main function of a worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     threading.Thread(target=_die_with_parent, daemon=True).start()
-    work = pickle.loads(payload)
+    work = None
     while True:
         try:
             item = pipe.recv()
         except EOFError:
             return
-        pipe.send_bytes(_outcome(work, item))
-
-
-def _outcome(work: Callable[[Any], Any], item: object) -> bytes:
-    try:
-        return pickle.dumps(attempt(work, item))
-    except Exception as error:  # noqa: BLE001 - it goes on in the parent
-        text, trace = f"{type(error).__name__}: {error}", traceback.format_exc()
         try:
-            return pickle.dumps(Fault(_through_pickle(error), text, trace))
-        except Exception:  # noqa: BLE001 - an exception may hold anything
-            return pickle.dumps(Fault(None, text, trace))
+            work = work or pickle.loads(payload)
+            reply = pickle.dumps(attempt(work, item, whole_process=True))
+        except Exception as error:  # noqa: BLE001 - it goes on in the parent
+            reply = _fault(error)
+        pipe.send_bytes(reply)
+
+
+def _fault(error: Exception) -> bytes:
+    text, trace = f"{type(error).__name__}: {error}", traceback.format_exc()
+    try:
+        return pickle.dumps(Fault(_through_pickle(error), text, trace))
+    except Exception:  # noqa: BLE001 - an exception may hold anything
+        return pickle.dumps(Fault(None, text, trace))
 
 
 def _through_pickle(error: Exception) -> Exception | None:

@@ -3,17 +3,19 @@
 import os
 import shutil
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
 from components.store.digests import sha256_file
-from components.store.manifest import OutputFile
 
 
 class ObjectStore(Protocol):
     """Named objects. A name is a relative path with slashes; a write is whole or not at all."""
 
     url: str
+    local: bool
+    """True when reading every byte again costs no transfer."""
 
     def read(self, name: str) -> bytes | None:
         """The object's bytes; None if there is none."""
@@ -21,24 +23,28 @@ class ObjectStore(Protocol):
     def write(self, name: str, data: bytes, *, only_new: bool = False) -> bool:
         """Write an object; with `only_new`, False and nothing done if it is there."""
 
-    def size(self, name: str) -> int | None:
-        """Length in bytes; None if there is none."""
+    def sizes(self, prefix: str) -> dict[str, int]:
+        """Length in bytes of every object under a prefix, by name."""
 
-    def children(self, prefix: str) -> list[str]:
-        """Names of the objects and folders right under `prefix`, sorted."""
+    def children(self, folder: str, starting: str = "") -> list[str]:
+        """Names of the objects and folders right under a folder, sorted."""
 
     def delete(self, name: str) -> None:
         """Delete an object or everything under a name. Nothing there is fine."""
 
-    def publish(self, name: str, folder: Path, files: tuple[OutputFile, ...]) -> None:
-        """Make `folder`'s `files` and its `manifest.json` appear under `name`.
+    def publish(self, name: str, folder: Path, files: Mapping[str, str]) -> None:
+        """Make files of a folder (path to sha256) appear under `name`.
 
-        Content under a name is fixed by its digest, so what is there already and whole is left alone, and
+        What a name holds is fixed by the digest in it, so what is there already and whole is left alone, and
         what is missing or damaged is put right.
         """
 
-    def fetch(self, name: str) -> Path:
-        """A local path with the object's bytes. `FileNotFoundError` if there is none."""
+    def fetch(self, name: str, *, fresh: bool = False) -> Path:
+        """A local path with the object's bytes; `fresh`: not from a cache.
+
+        Raises:
+            FileNotFoundError: There is no such object.
+        """
 
     def locate(self, name: str) -> str:
         """Where a user finds the object."""
@@ -46,6 +52,8 @@ class ObjectStore(Protocol):
 
 class LocalObjects:
     """Objects as files under a folder."""
+
+    local = True
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -64,13 +72,11 @@ class LocalObjects:
         path.parent.mkdir(parents=True, exist_ok=True)
         part = _part(path)
         try:
-            with part.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+            part.write_bytes(data)
+            _sync(part)
             if only_new:
                 try:
-                    os.link(part, path)
+                    os.link(part, path)  # unlike a rename, fails when the name is taken
                 except FileExistsError:
                     return False
             else:
@@ -79,19 +85,16 @@ class LocalObjects:
         finally:
             part.unlink(missing_ok=True)
 
-    def size(self, name: str) -> int | None:
+    def sizes(self, prefix: str) -> dict[str, int]:
         """See `ObjectStore`."""
-        try:
-            return (self.root / name).stat().st_size
-        except FileNotFoundError:
-            return None
+        paths = (path for path in (self.root / prefix).rglob("*") if path.is_file())
+        return {path.relative_to(self.root).as_posix(): path.stat().st_size for path in paths}
 
-    def children(self, prefix: str) -> list[str]:
+    def children(self, folder: str, starting: str = "") -> list[str]:
         """See `ObjectStore`."""
-        folder = self.root / prefix
-        if not folder.is_dir():
-            return []
-        return sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+        path = self.root / folder
+        names = [entry.name for entry in path.iterdir()] if path.is_dir() else []
+        return sorted(name for name in names if name.startswith(starting) and not name.startswith("."))
 
     def delete(self, name: str) -> None:
         """See `ObjectStore`."""
@@ -101,29 +104,25 @@ class LocalObjects:
         else:
             path.unlink(missing_ok=True)
 
-    def publish(self, name: str, folder: Path, files: tuple[OutputFile, ...]) -> None:
+    def publish(self, name: str, folder: Path, files: Mapping[str, str]) -> None:
         """See `ObjectStore`. A new dataset appears with one rename of its folder."""
         target = self.root / name
         if not target.exists():
-            staged = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            staged = self._stage(folder, target, files)
             try:
-                for path in [*(file.path for file in files), "manifest.json"]:
-                    _link_or_copy(folder / path, staged / path)
                 staged.rename(target)
                 return
             except OSError:
                 if not target.exists():
-                    raise
+                    raise  # else another process was faster: look at what it published
             finally:
                 shutil.rmtree(staged, ignore_errors=True)
-        for file in files:
-            there = target / file.path
-            if not there.is_file() or sha256_file(there) != file.sha256:
-                _replace(folder / file.path, there)
-        if not (target / "manifest.json").exists():
-            _replace(folder / "manifest.json", target / "manifest.json")
+        for path, sha256 in files.items():
+            if not (target / path).is_file() or sha256_file(target / path) != sha256:
+                _replace(folder / path, target / path)
 
-    def fetch(self, name: str) -> Path:
+    def fetch(self, name: str, *, fresh: bool = False) -> Path:
         """See `ObjectStore`."""
         path = self.root / name
         if not path.exists():
@@ -134,23 +133,51 @@ class LocalObjects:
         """See `ObjectStore`."""
         return str(self.root / name)
 
+    def _stage(self, folder: Path, target: Path, files: Mapping[str, str]) -> Path:
+        """A folder with the files alone, which one rename can publish.
+
+        It is hard links beside the folder, so that the folder outlives a crash between here and the commit,
+        and a copy beside the target when that is another device.
+        """
+        staged = folder.with_name("staged")
+        if folder.stat().st_dev != target.parent.stat().st_dev:
+            staged = _part(target)
+        shutil.rmtree(staged, ignore_errors=True)
+        try:
+            for path in files:
+                _link_or_copy(folder / path, staged / path)
+        except BaseException:
+            shutil.rmtree(staged, ignore_errors=True)
+            raise
+        return staged
+
 
 def _part(path: Path) -> Path:
     return path.with_name(f".{path.name}.{uuid.uuid4().hex}")
 
 
+def _sync(path: Path) -> None:
+    """To the disk, so that a rename never outruns the bytes when the power fails."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
 def _link_or_copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        os.link(source, target)
+        os.link(source.resolve(), target)
     except OSError:  # another device, or a file system without hard links
         shutil.copyfile(source, target)
+    _sync(target)
 
 
 def _replace(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
     part = _part(target)
     try:
-        _link_or_copy(source, part)
+        # A copy: the source may be what is published elsewhere under this digest.
+        shutil.copyfile(source, part)
+        _sync(part)
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)

@@ -1,6 +1,7 @@
 """The write side of a stage: a private folder, found again by the stage's key after a crash."""
 
 import functools
+import pickle
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ import pyarrow as pa
 from components.records.base import Record
 from components.store.account import Account, current
 from components.store.digests import sha256_file
-from components.store.fanout import attempt, cores, fan_out
+from components.store.fanout import attempt, cores, fan_out, raise_named
 from components.store.manifest import OutputFile
 from components.store.parquet import read_table, write_dataset, write_table
 from components.store.progress import Progress
@@ -20,7 +21,8 @@ from components.store.workspace import Workspace
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
-Work = Callable[[T], Mapping[str, Sequence[Record]]]
+Rows = Mapping[str, Sequence[Record]]
+Work = Callable[[T], Rows]
 
 
 class Output:
@@ -31,11 +33,14 @@ class Output:
         self.root = workspace.work / key
         self.deterministic, self.why = True, ""
         self._account = Account()
+        self._shard: Account | None = None
+        """Of the batch at work, for every thread that works on it."""
         self._records: dict[str, type[Record]] = {}
         self._parts: dict[str, list[Path]] = {}
         self._folders: set[str] = set()
         self._steps = 0
-        shutil.rmtree(self._publish, ignore_errors=True)
+        for made_anew in ("publish", "staged"):
+            shutil.rmtree(self.root / made_anew, ignore_errors=True)
         self.root.mkdir(parents=True, exist_ok=True)
 
     def __reduce__(self) -> NoReturn:
@@ -80,6 +85,7 @@ class Output:
         """
         todo, progress = self._begin(tables, items, key, shard_size, desc)
         call = functools.partial(_encode, work, dict(tables))
+        pickle.dumps(call)  # said here, not only where there is more than one core
         owner = [shard for shard in todo for _ in range(shard.count)]
         queue = [items[shard.first + offset] for shard in todo for offset in range(shard.count)]
         start = {shard.folder: sum(other.count for other in todo[:n]) for n, shard in enumerate(todo)}
@@ -102,7 +108,7 @@ class Output:
         self,
         tables: Tables,
         items: Sequence[T],
-        work: Callable[[Sequence[T]], Mapping[str, Sequence[Record]]],
+        work: Callable[[Sequence[T]], Rows],
         *,
         key: Callable[[T], str],
         shard_size: int = 32,
@@ -113,10 +119,14 @@ class Output:
         Here the shard size may change the result, if a batch changes what a model computes.
         """
         todo, progress = self._begin(tables, items, key, shard_size, desc)
-        call = functools.partial(_encode, work, dict(tables))
+        call = functools.partial(_encode, functools.partial(self._watched, work), dict(tables))
         with progress:
             for shard in todo:
-                done = attempt(call, items[shard.first : shard.first + shard.count])
+                batch = items[shard.first : shard.first + shard.count]
+                try:
+                    done = attempt(call, batch)
+                except Exception as error:  # noqa: BLE001 - it goes on with the names of the items
+                    raise_named(error, f"{key(batch[0])} to {key(batch[-1])}")
                 self._finish(shard, tables, [(done.value, done.account, done.seconds)])
                 progress.advance(shard.count)
         self._collect(tables)
@@ -137,11 +147,11 @@ class Output:
 
     def reject(self, reason: str, count: int = 1) -> None:
         """Count items turned away, by reason."""
-        (current() or self._account).rejected[str(reason)] += count
+        (self._shard or self._account).turn_away({str(reason): count})
 
     def cost(self, **amounts: float) -> None:
         """Add to what the stage cost, e.g. `cost(tokens=120)`. Never part of the dataset's digest."""
-        (current() or self._account).spend(amounts)
+        (self._shard or self._account).spend(amounts)
 
     def nondeterministic(self, why: str) -> None:
         """Say that the same inputs may give another digest, and why."""
@@ -189,6 +199,13 @@ class Output:
                 )
             self._parts.setdefault(table, [])
 
+    def _watched(self, work: Callable[[Sequence[T]], Rows], batch: Sequence[T]) -> Rows:
+        self._shard = current()
+        try:
+            return work(batch)
+        finally:
+            self._shard = None
+
     def _begin(
         self, tables: Tables, items: Sequence[T], key: Callable[[T], str], shard_size: int, desc: str
     ) -> tuple[list[Shard], Progress]:
@@ -219,7 +236,7 @@ class Output:
     def _collect(self, tables: Tables) -> None:
         for shard in self._shards:
             marker = self._markers[shard.folder]
-            self._account.rejected.update(marker.rejected)
+            self._account.turn_away(marker.rejected)
             self._account.spend({**marker.cost, "work_seconds": marker.seconds})
             for table in tables:
                 self._parts[table].append(shard.folder / f"{table}.parquet")

@@ -16,14 +16,14 @@ def no_space_named(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _FULL:
-            raise out_of_space(path) from error
-        raise
+        if not is_no_space(error):
+            raise
+        raise OutOfSpaceError(
+            f"no space left on the device of {error.filename or path}: free some and run the same command "
+            "again; finished work is kept and nothing half-written was published"
+        ) from error
 
 
-def out_of_space(path: Path) -> OutOfSpaceError:
-    """The error, with what to do about it."""
-    return OutOfSpaceError(
-        f"no space left on the device of {path}: free some and run the same command again; "
-        "finished work is kept and nothing half-written was published"
-    )
+def is_no_space(error: BaseException) -> bool:
+    """True for a full device or an exhausted quota."""
+    return isinstance(error, OutOfSpaceError) or (isinstance(error, OSError) and error.errno in _FULL)

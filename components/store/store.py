@@ -18,6 +18,7 @@ from components.store.dataset import Dataset
 from components.store.digests import sha256_bytes
 from components.store.manifest import Manifest, dump_manifest, load_manifest
 from components.store.objects import LocalObjects, ObjectStore
+from components.store.s3 import S3Objects
 from components.store.workspace import Workspace
 
 log = logging.getLogger(__name__)
@@ -28,12 +29,21 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 class Store:
     """A local folder or `s3://bucket/prefix`. Unfinished work, locks and caches are in the workspace."""
 
-    def __init__(self, where: Workspace | Path | str, *, workspace: Workspace | None = None) -> None:
+    def __init__(
+        self,
+        where: Workspace | Path | str,
+        *,
+        workspace: Workspace | None = None,
+        endpoint_url: str | None = None,
+    ) -> None:
         self.workspace = where if isinstance(where, Workspace) else workspace or Workspace()
         self.objects: ObjectStore
-        if isinstance(where, str) and where.startswith("s3://"):
-            raise NotImplementedError("S3")
-        self.objects = LocalObjects(where.store if isinstance(where, Workspace) else Path(where).absolute())
+        if isinstance(where, str) and "://" in where:
+            self.objects = S3Objects(where, self.workspace.cache / "store", endpoint_url=endpoint_url)
+        else:
+            self.objects = LocalObjects(
+                where.store if isinstance(where, Workspace) else Path(where).absolute()
+            )
 
     def lookup(self, key: str) -> Dataset | None:
         """The dataset of a stage key; None if there is none or some of its files are gone.
@@ -48,19 +58,25 @@ class Store:
         if gone := dataset.missing():
             log.warning("%r lacks %s: it will be made again", dataset, ", ".join(gone))
             return None
-        if isinstance(self.objects, LocalObjects):
+        if self.objects.local:
             dataset.verify()
         return dataset
 
     def get(self, digest_or_prefix: str) -> Dataset:
         """The dataset with a digest, or the only one whose digest begins so. Files are checked when read."""
-        found = {m.digest: m for m in reversed(self.all()) if m.digest.startswith(digest_or_prefix)}
-        if len(found) != 1:
-            what = "no dataset" if not found else f"{len(found)} datasets"
-            raise InputError(
-                f"{what} in {self.objects.url} with a digest that begins with {digest_or_prefix!r}"
-            )
-        return Dataset(next(iter(found.values())), self.objects)
+        found = self.objects.children("datasets", digest_or_prefix)
+        if len(found) != 1 or not digest_or_prefix:
+            what = "no dataset has" if not found else f"{len(found)} datasets have"
+            raise InputError(f"{self.objects.url}: {what} a digest beginning with {digest_or_prefix!r}")
+        name = f"datasets/{found[0]}/manifest.json"
+        where = self.objects.locate(name)
+        data = self.objects.read(name)
+        if data is None:
+            raise CorruptionError(where, "of a manifest", "nothing")
+        manifest = load_manifest(data, where)
+        if manifest.digest != found[0]:
+            raise CorruptionError(where, found[0], manifest.digest)
+        return Dataset(manifest, self.objects)
 
     def all(self) -> list[Manifest]:
         """Every run of every stage, oldest first."""
@@ -80,17 +96,17 @@ class Store:
         Raises:
             CorruptionError: Names the first file that is not what its digest says.
         """
-        dataset = self.get(digest)
-        dataset.verify()
-        name = f"{dataset.name}/manifest.json"
-        load_manifest(self.objects.read(name) or b"", self.objects.locate(name))
+        self.get(digest).verify()
 
     def publish(self, manifest: Manifest, folder: Path) -> Dataset:
         """Make a finished folder a dataset; if another run published the key meanwhile, that one counts."""
-        (folder / "manifest.json").write_bytes(dump_manifest(manifest))
-        self.objects.publish(f"datasets/{manifest.digest}", folder, manifest.files)
+        data = dump_manifest(manifest)
+        (folder / "manifest.json").write_bytes(data)
+        files = {file.path: file.sha256 for file in manifest.files}
+        files["manifest.json"] = sha256_bytes(self._first_manifest(manifest.digest) or data)
+        self.objects.publish(f"datasets/{manifest.digest}", folder, files)
         name = f"manifests/{manifest.key}.json"
-        if not self.objects.write(name, dump_manifest(manifest), only_new=True):
+        if not self.objects.write(name, data, only_new=True):
             return self._dataset(manifest.key, self.objects.read(name) or b"")
         return Dataset(manifest, self.objects)
 
@@ -112,6 +128,13 @@ class Store:
             raise CorruptionError(self.objects.locate(f"pointers/{name}"), "of a pointer", sha256_bytes(data))
         return text
 
+    def pointers(self, folder: str) -> dict[str, str]:
+        """Pointers right under a folder, e.g. `iterations`, by their last name, sorted."""
+        found = {
+            name: self.pointer(f"{folder}/{name}") for name in self.objects.children(f"pointers/{folder}")
+        }
+        return {name: digest for name, digest in found.items() if digest}
+
     def lock(self, key: str) -> FileLock:
         """Acquired: this process alone works on a key."""
         self.workspace.locks.mkdir(parents=True, exist_ok=True)
@@ -129,3 +152,12 @@ class Store:
         if manifest.key != key:
             raise CorruptionError(name, key, manifest.key)
         return Dataset(manifest, self.objects)
+
+    def _first_manifest(self, digest: str) -> bytes | None:
+        """The manifest of the run that made a dataset first, if it is there and whole."""
+        name = f"datasets/{digest}/manifest.json"
+        data = self.objects.read(name)
+        try:
+            return data if data and load_manifest(data, name).digest == digest else None
+        except CorruptionError:
+            return None
