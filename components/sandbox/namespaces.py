@@ -1,0 +1,142 @@
+"""Limits on everything in one process namespace, seen from outside of it."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from components.sandbox.base import Killed, Limits
+from components.sandbox.usage import proportional_kb, usage
+
+_INODES_PER_MB = 256
+_FULL_BYTES = 64 << 10
+_FORKING_SECONDS = 0.5
+_OPEN_FILES = 1024
+_ADDRESS_SPACE_FACTOR = 4  # threads and allocators reserve far more than they use
+
+
+class NamespaceWatch:
+    """Watches the processes of one bubblewrap, and ends them all at once."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], status_fd: int, disk_fd: int, limits: Limits
+    ) -> None:
+        """Waits for bubblewrap to report its child.
+
+        Args:
+            process: bubblewrap, or what will become it.
+            status_fd: Where it writes its JSON status.
+            disk_fd: The session's tmpfs.
+            limits: What to keep.
+        """
+        self._process = process
+        self._status_fd = status_fd
+        self._disk_fd = disk_fd
+        self._limits = limits
+        self._full_since: float | None = None
+        self._init_fd = -1
+        self._status = b""
+        while b"\n" not in self._status:
+            data = os.read(status_fd, 4096)
+            if not data:
+                return  # it failed before it began, so there will be no exit code either
+            self._status += data
+        # Process 1 of the command's own process namespace: when it dies, everything in there does.
+        init = int(json.loads(self._status.splitlines()[0])["child-pid"])
+        self._init_fd = os.pidfd_open(init)
+        self._proc = f"/proc/{init}/root/proc"
+
+    def check(self) -> Killed:
+        """See `components.sandbox.running.Watch`."""
+        space = os.statvfs(self._disk_fd)
+        if space.f_files - space.f_ffree > self._limits.disk_mb * _INODES_PER_MB:
+            return "disk"
+        pids = self._pids()
+        used = usage(self._proc, pids)
+        if used.cpu_seconds > self._limits.cpu_seconds:
+            return "cpu"
+        budget = self._limits.memory_mb * 1024
+        if used.rss_kb > budget and proportional_kb(self._proc, pids) > budget:
+            return "memory"
+        # A program may touch its limit for a moment; one that stays there is a bomb.
+        if used.processes < self._limits.pids:
+            self._full_since = None
+        elif self._full_since is None:
+            self._full_since = time.monotonic()
+        elif time.monotonic() - self._full_since > _FORKING_SECONDS:
+            return "pids"
+        return ""
+
+    def kill(self) -> None:
+        """See `components.sandbox.running.Watch`."""
+        if self._init_fd >= 0:
+            try:
+                signal.pidfd_send_signal(self._init_fd, signal.SIGKILL)
+            except ProcessLookupError:
+                return
+        else:
+            self._process.kill()
+
+    def exit_code(self) -> int | None:
+        """What bubblewrap reported, `None` if the command never began. Only after its end."""
+        while data := os.read(self._status_fd, 4096):
+            self._status += data
+        for line in self._status.splitlines()[1:]:
+            if "exit-code" in (entry := json.loads(line)):
+                return int(entry["exit-code"])
+        return None
+
+    def disk_is_full(self) -> bool:
+        """Has the session used up its disk?"""
+        space = os.statvfs(self._disk_fd)
+        return space.f_bavail * space.f_frsize < _FULL_BYTES or not space.f_favail
+
+    def close(self) -> None:
+        """Give back what it holds."""
+        if self._init_fd >= 0:
+            os.close(self._init_fd)
+            self._init_fd = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+        self.close()
+
+    def _pids(self) -> list[str]:
+        # The namespace's own /proc lists just its processes. Until it is mounted this is the host's,
+        # which a `self` that leads to us gives away.
+        with contextlib.suppress(OSError):
+            Path(self._proc, "self").readlink()
+            return []
+        with contextlib.suppress(OSError), os.scandir(self._proc) as entries:
+            return [entry.name for entry in entries if entry.name.isdigit()]
+        return []
+
+
+def limited(limits: Limits, argv: list[str]) -> list[str]:
+    """A command line that runs `argv` under the limits that the kernel keeps.
+
+    They are set inside, as the last step, since only there do processes count per session; and by a
+    program, since root may lack the right to set those of another user's process.
+    """
+    disk, memory = limits.disk_mb << 20, limits.memory_mb << 20
+    values = {
+        "core": 0,
+        "cpu": int(limits.cpu_seconds) + 2,
+        "fsize": disk,
+        "data": memory,
+        "as": memory * _ADDRESS_SPACE_FACTOR,
+        "nofile": _OPEN_FILES,
+        "memlock": 1 << 20,
+        "nproc": limits.pids + 1,  # process 1 counts, and is not the caller's
+    }
+    return ["/usr/bin/prlimit", *(f"--{name}={value}" for name, value in values.items()), "--", *argv]
