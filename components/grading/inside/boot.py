@@ -1,6 +1,6 @@
 """What `python -c` runs: loads the rest from standard input. Sent as text; never imported under this name."""
 # No pathlib here: it is Python code that somebody could have replaced.
-# ruff: noqa: PTH100, PTH109, PTH110, PTH112, PTH118, PTH120
+# ruff: noqa: PTH118
 
 import json
 import os

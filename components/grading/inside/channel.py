@@ -6,7 +6,7 @@ it, and walking the heap for it raises an audit event itself, which is written d
 Records are sent with `sys.audit("flywheel.emit", record)`, and the hook looks at who is calling.
 """
 # No pathlib here: it is Python code that somebody could have replaced.
-# ruff: noqa: PTH100, PTH109, PTH110, PTH112, PTH118, PTH120
+# ruff: noqa: PTH118
 
 import os
 import sys

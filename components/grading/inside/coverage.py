@@ -1,6 +1,6 @@
 """Which lines each test executes: coverage.py if the environment has it, else a trace function."""
 # No pathlib here: it is Python code that somebody could have replaced.
-# ruff: noqa: PTH100, PTH109, PTH110, PTH112, PTH118, PTH120
+# ruff: noqa: PTH112, PTH118
 
 import os
 import sys

@@ -87,7 +87,9 @@ def main(config: "dict[str, Any]", key: bytes, result: str) -> None:
     else:
         from _pytest.config import get_config
 
-        ready(get_config().pluginmanager)
+        plugins = get_config().pluginmanager
+        plugins.register(recorder)
+        ready(plugins)
         code = 5
     if measure is not None:
         for record in measure.finish():
