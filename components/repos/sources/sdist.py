@@ -1,0 +1,41 @@
+"""A source distribution from the package index that the user's pip is set up for."""
+
+import hashlib
+import tempfile
+from pathlib import Path
+
+from components.records.errors import ConfigError
+from components.records.repository import Source
+from components.repos.archive import extract
+from components.repos.index import PipConfiguration, fetch, find_sdist
+
+
+def fetch_sdist(source: Source, version: str, key: str, cache: Path, target: Path) -> None:
+    """Extract the sdist with the pinned sha256 into `target`.
+
+    `cache` holds one file per sha256, so a second time needs no network.
+    """
+    archive = cache / f"{source.pin or 'unpinned'}.sdist"
+    if not archive.exists() or _sha256(archive.read_bytes()) != source.pin:
+        pip = PipConfiguration.read()
+        url = find_sdist(pip, source.location, version)
+        data = fetch(pip, url)
+        _check(source, key, url.rsplit("/", 1)[-1], _sha256(data))
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=archive.parent, suffix=".partial", delete=False) as partial:
+            partial.write(data)
+        Path(partial.name).rename(archive)
+    extract(archive, target)
+
+
+def _check(source: Source, key: str, name: str, found: str) -> None:
+    if not source.pin:
+        hint = f"that is the sha256 of {name}; write it down if you trust it"
+        raise ConfigError(f"{key}.pin", "", found, hint)
+    if found != source.pin:
+        hint = f"{name} is not the file that was pinned; check where it comes from"
+        raise ConfigError(f"{key}.pin", source.pin, found, hint)
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
