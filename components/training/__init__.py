@@ -1,0 +1,1 @@
+"""Every gradient step, through TRL (https://github.com/huggingface/trl)."""
