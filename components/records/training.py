@@ -56,4 +56,4 @@ class TrainPoint(Record):
     learning_rate: float
     grad_norm: float
     tokens: int
-    seconds: float
+    """Tokens seen so far, padding left out."""
