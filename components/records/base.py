@@ -11,7 +11,7 @@ import types
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, Self, Union, get_args, get_origin
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -37,6 +37,9 @@ class Record(BaseModel):
     """One immutable row. Unknown fields are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    is_evidence: ClassVar[bool] = False
+    """True: holds what differs between two equal runs (seconds), so no digest of a dataset covers it."""
 
     @classmethod
     def arrow_schema(cls) -> pa.Schema:

@@ -136,3 +136,34 @@ class Trajectory(Record):
     """Diff of the sandbox, never of the text."""
     usage: Usage
     grade: Grade | None = None
+
+
+class Timing(Record):
+    """How long a rollout took. Kept apart from the trajectory, which is the same in every run."""
+
+    is_evidence = True
+
+    trajectory_id: str
+    seconds: float
+    """Model, tools and grading."""
+    model_seconds: float
+    grade_seconds: float
+
+
+def split_timing(trajectory: Trajectory) -> tuple[Trajectory, Timing]:
+    """The trajectory without its seconds, and its seconds."""
+    graded = trajectory.grade
+    timing = Timing(
+        trajectory_id=trajectory.id,
+        seconds=trajectory.usage.seconds,
+        model_seconds=sum(step.seconds for step in trajectory.steps),
+        grade_seconds=graded.seconds if graded else 0.0,
+    )
+    timeless = trajectory.model_copy(
+        update={
+            "steps": tuple(step.model_copy(update={"seconds": 0.0}) for step in trajectory.steps),
+            "usage": trajectory.usage.model_copy(update={"seconds": 0.0}),
+            "grade": graded and graded.model_copy(update={"seconds": 0.0}),
+        }
+    )
+    return timeless, timing

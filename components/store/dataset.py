@@ -15,7 +15,7 @@ from components.store.parquet import read_table
 
 R = TypeVar("R", bound=Record)
 
-_TABLE_FILE = re.compile(r"tables/(?P<table>.+)-\d{5}\.parquet")
+_TABLE_FILE = re.compile(r"(?:evidence/)?tables/(?P<table>.+)-\d{5}\.parquet")
 
 
 class Dataset:

@@ -10,6 +10,8 @@ from components.records.errors import CorruptionError
 from components.store.digests import sha256_bytes, sha256_json
 
 SCHEMA_VERSION = 1
+EVIDENCE = "evidence/"
+"""Files below it differ between two equal runs."""
 
 
 class OutputFile(Record):
@@ -53,8 +55,15 @@ class Manifest(Record):
 
     @property
     def digest(self) -> str:
-        """Address of the dataset: content only, so equal data has an equal digest."""
-        files: list[JsonValue] = [[path, sha] for path, sha in sorted((f.path, f.sha256) for f in self.files)]
+        """Address of the dataset: content only, so equal data has an equal digest.
+
+        Evidence (timings, dated reports) is hashed and verified like any file, but is no part of the address.
+        """
+        files: list[JsonValue] = [
+            [path, sha]
+            for path, sha in sorted((f.path, f.sha256) for f in self.files)
+            if not path.startswith(EVIDENCE)
+        ]
         return sha256_json([self.stage, files])
 
 

@@ -13,7 +13,7 @@ from components.records.base import Record
 from components.store.account import Account, current
 from components.store.digests import sha256_file
 from components.store.fanout import attempt, cores, fan_out, raise_named
-from components.store.manifest import OutputFile
+from components.store.manifest import EVIDENCE, OutputFile
 from components.store.parquet import read_table, write_dataset, write_table
 from components.store.progress import Progress
 from components.store.shards import Marker, Shard, Tables, plan
@@ -131,9 +131,12 @@ class Output:
                 progress.advance(shard.count)
         self._collect(tables)
 
-    def folder(self, name: str) -> Path:
-        """An empty folder for files of any form, published as `files/<name>/`."""
-        path = self._publish / "files" / name
+    def folder(self, name: str, *, evidence: bool = False) -> Path:
+        """An empty folder for files of any form, published as `files/<name>/`.
+
+        With `evidence` it is `evidence/<name>/`: for what differs between two equal runs, e.g. dated reports.
+        """
+        path = self._publish / (EVIDENCE if evidence else "files") / name
         if name not in self._folders:
             self._folders.add(name)
             path.mkdir(parents=True)
@@ -165,7 +168,9 @@ class Output:
         for table in sorted(self._records):
             schema = self._records[table].arrow_schema()
             parts = map(read_table, self._parts[table])
-            written = write_dataset(table, parts, schema, self._publish / "tables")
+            place = self._publish / EVIDENCE if self._records[table].is_evidence else self._publish
+            (place / "tables").mkdir(parents=True, exist_ok=True)
+            written = write_dataset(table, parts, schema, place / "tables")
             counts.update(written)
             rows[table] = sum(count for _, count in written)
         files = tuple(

@@ -1,0 +1,55 @@
+"""Evidence is kept and verified, and no part of a dataset's address."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from components.records.base import Record
+from components.records.errors import CorruptionError
+from components.store.dataset import Dataset
+from components.store.output import Output
+from components.store.stage import execute
+from components.store.store import Store
+from components.store.workspace import Workspace
+
+
+class Row(Record):
+    id: str
+
+
+class Clock(Record):
+    is_evidence = True
+
+    id: str
+    seconds: float
+
+
+class Config(BaseModel):
+    seconds: float
+
+
+class Timed:
+    name, version = "timed", 1
+
+    def run(self, config: Config, inputs: Mapping[str, Dataset], out: Output) -> None:
+        out.write("rows", [Row(id="a")], Row)
+        out.write("clocks", [Clock(id="a", seconds=config.seconds)], Clock)
+        (out.folder("docs", evidence=True) / "index.html").write_text(str(config.seconds))
+
+
+def test_two_runs_that_differ_in_evidence_have_one_digest(tmp_path: Path) -> None:
+    made = [
+        execute(Timed(), Config(seconds=n), {}, Store(Workspace(tmp_path / str(n)))) for n in (1.0, 2.0)
+    ]
+    assert made[0].digest == made[1].digest
+    assert [row.seconds for row in made[1].rows("clocks", Clock)] == [2.0]
+    assert made[1].file("evidence/docs/index.html").read_text() == "2.0"
+
+
+def test_evidence_is_verified(tmp_path: Path) -> None:
+    made = execute(Timed(), Config(seconds=1.0), {}, Store(Workspace(tmp_path)))
+    made.file("evidence/docs/index.html").write_text("forged")
+    with pytest.raises(CorruptionError, match=r"index\.html"):
+        made.verify()
