@@ -7,6 +7,7 @@ docstrings stripped; equal trees compile to equal bytecode, so that this covers 
 
 import ast
 import hashlib
+import re
 import warnings
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
@@ -15,8 +16,8 @@ from typing import NamedTuple
 
 from components.records.task import RejectReason
 from components.synthesis.edit import Edit
-from components.synthesis.scope import FunctionNode
-from components.synthesis.source import ParsedModule
+from components.synthesis.scope import Function, FunctionNode
+from components.synthesis.source import BOM, ParsedModule
 
 COMMUTATIVE_CALLS = frozenset({"min", "max", "gcd", "lcm", "hypot"})
 _COMMUTATIVE = (ast.Mult, ast.BitAnd, ast.BitOr, ast.BitXor)
@@ -24,6 +25,10 @@ _SYMMETRIC = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)
 # Cheap first look: a swap only moves characters, up to these.
 _LOOSE = dict.fromkeys(map(ord, " \t\r\n()<>"))
 _MIRROR: dict[type[ast.cmpop], str] = {ast.Gt: "Lt", ast.GtE: "LtE"}
+
+
+_INDENTED = re.compile(r"(?:.*\f)?[ \t]+\S")
+_UNCOMPILABLE = (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError)
 
 
 class Refusal(NamedTuple):
@@ -38,35 +43,51 @@ class EquivalenceFilter:
 
     def __init__(self, module: ParsedModule) -> None:
         self._module = module
-        self._original: dict[FunctionNode, Hashable] = {}
-        self._seen: set[tuple[FunctionNode, Hashable]] = set()
+        self._blocks: dict[FunctionNode, _Block] = {}
 
     def refuse(self, edit: Edit) -> Refusal | None:
         """The reason against an edit, or None."""
-        block = edit.function.block
-        start, end = self._module.block(edit.function)
-        data = self._module.data
+        block, data = self._block(edit.function), self._module.data
         try:
-            code = self._compile(start, end, data[start : edit.start], edit.replacement, data[edit.end : end])
-        except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError) as error:
+            code = self._compile(data[block.start : edit.start], edit.replacement, data[edit.end : block.end])
+        except _UNCOMPILABLE as error:
             return Refusal(RejectReason.SYNTAX, str(error))
-        if block not in self._original:
-            self._original[block] = self._compile(start, end, data[start:end], "", b"")
-        if code == self._original[block]:
+        if code == block.code:
             return Refusal(RejectReason.EQUIVALENT, "same bytecode")
         if same_up_to_order(data[edit.start : edit.end].decode(), edit.replacement):
             return Refusal(RejectReason.EQUIVALENT, "only the order of a commutative operator changes")
-        if (block, code) in self._seen:
+        if code in block.seen:
             return Refusal(RejectReason.DUPLICATE, "same bytecode as another candidate")
-        self._seen.add((block, code))
+        block.seen.add(code)
         return None
 
-    def _compile(self, start: int, end: int, before: bytes, replacement: str, after: bytes) -> Hashable:
+    def _block(self, function: Function) -> "_Block":
+        node = function.block
+        if node not in self._blocks:
+            start, end = self._module.block(function)
+            try:
+                code = self._compile(self._module.data[start:end], "", b"")
+            except _UNCOMPILABLE:  # a backslash before it, say: the whole file, then
+                start, end = len(self._module.data) - len(self._module.data.removeprefix(BOM)), len(self._module.data)
+                code = self._compile(self._module.data[start:end], "", b"")
+            self._blocks[node] = _Block(start, end, code, set())
+        return self._blocks[node]
+
+    def _compile(self, before: bytes, replacement: str, after: bytes) -> Hashable:
         text = f"{before.decode()}{replacement}{after.decode()}"
         # A method keeps its indentation: dedenting would change its multi-line strings.
-        if text[:1] in " \t\f":
+        if _INDENTED.match(text):
             text = "if 1:\n" + text
         return fingerprint(compile(text, self._module.path, "exec", dont_inherit=True, optimize=2))
+
+
+class _Block(NamedTuple):
+    """What is compiled to judge the edits of a function, and what came of it so far."""
+
+    start: int
+    end: int
+    code: Hashable
+    seen: set[Hashable]
 
 
 @contextmanager

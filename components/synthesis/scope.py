@@ -32,10 +32,9 @@ class Function:
 
     @property
     def parameters(self) -> list[str]:
-        """Names of all parameters, in order."""
+        """Names of the parameters that stand for one argument, in order."""
         spec = self.node.args
-        rest = [arg for arg in (spec.vararg, spec.kwarg) if arg]
-        return [arg.arg for arg in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *rest)]
+        return [arg.arg for arg in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -90,7 +89,8 @@ def walk(tree: ast.Module) -> tuple[tuple[Function, ...], dict[type[ast.AST], li
         site = None
         if function is not None:
             site = Site(node, name, parent, function)
-            sites[type(node)].append(site)
+            if not (isinstance(node, ast.If) and _is_guard(node.test)):
+                sites[type(node)].append(site)
         children = [(child, field, site, function, prefix) for child, field in _children(node)]
         todo.extend(reversed(children))
     return tuple(functions), dict(sites)
