@@ -1,0 +1,1 @@
+"""Proposes bugs: one strategy per package, spans spliced into the bytes of a file."""

@@ -55,7 +55,9 @@ def propose(
         name = f"{repository_id}/{strategy}/{_digest(module.path, edit)}"
         first = seen.setdefault(text_digest(module, edit), name)
         if first != name or name in ids:
-            duplicates.append(Rejection(candidate_id=name, reason=RejectReason.DUPLICATE, detail=f"same text as {first}"))
+            duplicates.append(
+                Rejection(candidate_id=name, reason=RejectReason.DUPLICATE, detail=f"same text as {first}")
+            )
             continue
         ids.add(name)
         kept.append(Proposal(name, strategy, edit, hunk))
@@ -89,11 +91,17 @@ def apply(data: bytes, candidate: Candidate) -> bytes:
 
 
 def generate(
-    repository_id: str, path: str, data: bytes, rewriters: Iterable[Rewriter] = REWRITERS, max_lines: int | None = 1
+    repository_id: str,
+    path: str,
+    data: bytes,
+    rewriters: Iterable[Rewriter] = REWRITERS,
+    max_lines: int | None = 1,
 ) -> tuple[list[Candidate], list[Rejection]]:
     """All candidates of one file, with no choice among them."""
     module = ParsedModule.parse(path, data)
-    return check(repository_id, propose(repository_id, module, rewriters=tuple(rewriters), max_lines=max_lines))
+    return check(
+        repository_id, propose(repository_id, module, rewriters=tuple(rewriters), max_lines=max_lines)
+    )
 
 
 def _digest(path: str, edit: Edit) -> str:

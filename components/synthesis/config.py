@@ -20,6 +20,8 @@ class SynthesisConfig(BaseModel):
     """Candidates per function; different rewriters come first."""
     max_lines: int = Field(default=1, ge=1)
     """Lines that a candidate may change. A small student replaces one line far better than two."""
+    covered_only: bool = True
+    """Propose only where a test runs the line; elsewhere no test could fail."""
     exclude: tuple[str, ...] = ()
     """Glob patterns of files to leave alone, e.g. `*/compat.py`; test files are always left alone."""
     workers: int | None = Field(default=None, ge=1, json_schema_extra={"affects_output": False})

@@ -25,7 +25,7 @@ class Hunk:
 
 
 class Lines:
-    """A file as git sees it: a line ends with `\\n` and nothing else."""
+    """A file as git sees it: only a line feed ends a line."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data

@@ -68,7 +68,10 @@ class EquivalenceFilter:
             try:
                 code = self._compile(self._module.data[start:end], "", b"")
             except _UNCOMPILABLE:  # a backslash before it, say: the whole file, then
-                start, end = len(self._module.data) - len(self._module.data.removeprefix(BOM)), len(self._module.data)
+                start, end = (
+                    len(self._module.data) - len(self._module.data.removeprefix(BOM)),
+                    len(self._module.data),
+                )
                 code = self._compile(self._module.data[start:end], "", b"")
             self._blocks[node] = _Block(start, end, code, set())
         return self._blocks[node]
@@ -136,7 +139,9 @@ def same_up_to_order(old: str, new: str) -> bool:
     if sorted(old.translate(_LOOSE)) != sorted(new.translate(_LOOSE)):
         return False
     try:
-        return _normal(ast.parse(f"({old})", mode="eval").body) == _normal(ast.parse(f"({new})", mode="eval").body)
+        return _normal(ast.parse(f"({old})", mode="eval").body) == _normal(
+            ast.parse(f"({new})", mode="eval").body
+        )
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
 

@@ -6,7 +6,9 @@ from pathlib import Path, PurePosixPath
 
 from components.records.repository import Recipe
 
-_TEST_FOLDERS = frozenset({"test", "tests", "testing", "docs", "doc", "examples", "benchmarks"})
+_TEST_FOLDERS = frozenset(
+    {"test", "tests", "testing", "docs", "doc", "examples", "benchmarks", "build", "dist"}
+)
 _NO_CODE = frozenset({"conftest.py", "setup.py", "noxfile.py"})
 
 
@@ -17,14 +19,16 @@ def source_files(root: Path, recipe: Recipe, exclude: Sequence[str] = ()) -> Ite
     for folder in folders:
         base = root / folder
         files = [base] if base.is_file() else base.rglob("*.py")
-        found.update(path.relative_to(root).as_posix() for path in files if path.is_file() and not path.is_symlink())
+        found.update(
+            path.relative_to(root).as_posix() for path in files if path.is_file() and not path.is_symlink()
+        )
     # A test path that holds the sources too (".", "toolz") says nothing about a file in it.
     tests = [PurePosixPath(path) for path in recipe.test_paths if not _holds(path, folders)]
     for path in sorted(found):
         pure = PurePosixPath(path)
-        if not (is_test_file(path) or any(test in (pure, *pure.parents) for test in tests)):
-            if not any(fnmatchcase(path, pattern) for pattern in exclude):
-                yield path
+        left_out = is_test_file(path) or any(test in (pure, *pure.parents) for test in tests)
+        if not left_out and not any(fnmatchcase(path, pattern) for pattern in exclude):
+            yield path
 
 
 def is_test_file(path: str) -> bool:

@@ -47,7 +47,9 @@ def _capped(
     tickets: Iterable[Ticket], seed: int, limit: int, weights: Mapping[str, float]
 ) -> Iterable[Ticket]:
     """At most `limit` per function: one of each strategy first, then a second of each, and so on."""
-    groups: dict[tuple[str, str], dict[str, list[tuple[bytes, Ticket]]]] = defaultdict(lambda: defaultdict(list))
+    groups: dict[tuple[str, str], dict[str, list[tuple[bytes, Ticket]]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for ticket in tickets:
         if weights.get(ticket.strategy, 1.0) > 0:
             groups[ticket.path, ticket.function][ticket.strategy].append((order(seed, ticket.id), ticket))

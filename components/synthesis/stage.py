@@ -9,12 +9,13 @@ from typing import NamedTuple
 from components.records.base import Record
 from components.records.errors import ConfigError
 from components.records.evaluation import MixWeight
-from components.records.repository import Environment, Recipe, Repository
+from components.records.repository import Environment, Repository
 from components.records.task import Candidate, Rejection, RejectReason
 from components.sandbox.trees import tree_for
 from components.store import Dataset, Output, reject
 from components.synthesis.candidates import check, propose
 from components.synthesis.config import SynthesisConfig
+from components.synthesis.coverage import CoveredLines
 from components.synthesis.files import source_files
 from components.synthesis.procedural import REWRITERS, STRATEGY, Rewriter
 from components.synthesis.selection import Ticket, plan, select
@@ -46,6 +47,7 @@ class SynthesisStage:
         rewriters = chosen_rewriters(config)
         repositories = inputs["repositories"].rows("repositories", Repository)
         recipes = {row.digest: row.recipe for row in inputs["repositories"].rows("environments", Environment)}
+        coverage = inputs["repositories"].table("coverage")
         mix = inputs["mix"].rows("mix", MixWeight) if "mix" in inputs else []
         plans = plan(
             [repository.id for repository in repositories],
@@ -59,7 +61,8 @@ class SynthesisStage:
             tree = tree_for(out.workspace, repository.id, repository.tree_sha256, repository.environment)
             files = list(source_files(tree.repo, recipes[repository.environment], config.exclude))
             budget, weights = plans[repository.id]
-            found = list(tickets(repository.id, tree.repo, files, rewriters, config.max_lines))
+            covered = CoveredLines(coverage, repository.id) if config.covered_only else None
+            found = list(tickets(repository.id, tree.repo, files, rewriters, config.max_lines, covered))
             chosen = select(
                 found,
                 seed=config.seed,
@@ -108,7 +111,12 @@ def chosen_rewriters(config: SynthesisConfig) -> tuple[Rewriter, ...]:
 
 
 def tickets(
-    repository_id: str, root: Path, paths: Sequence[str], rewriters: Sequence[Rewriter], max_lines: int
+    repository_id: str,
+    root: Path,
+    paths: Sequence[str],
+    rewriters: Sequence[Rewriter],
+    max_lines: int,
+    covered: CoveredLines | None = None,
 ) -> Iterator[Ticket]:
     """What may be chosen in a repository. A file that cannot be read has nothing to offer."""
     for path in paths:
@@ -117,12 +125,11 @@ def tickets(
         except UnreadableSourceError:
             continue  # `work_on` records it
         for proposal in propose(repository_id, module, rewriters=rewriters, max_lines=max_lines).kept:
-            yield Ticket(proposal.id, proposal.strategy, path, proposal.edit.function.qualname)
+            if covered is None or covered.touches(path, proposal.hunk):
+                yield Ticket(proposal.id, proposal.strategy, path, proposal.edit.function.qualname)
 
 
-def work_on(
-    item: Work, *, rewriters: Sequence[Rewriter], max_lines: int
-) -> Mapping[str, Sequence[Record]]:
+def work_on(item: Work, *, rewriters: Sequence[Rewriter], max_lines: int) -> Mapping[str, Sequence[Record]]:
     """Candidates and rejections of one file."""
     try:
         module = ParsedModule.parse(item.path, (item.root / item.path).read_bytes())

@@ -15,7 +15,9 @@ def rewritten(name: str, source: str) -> list[str]:
     """The texts that one rewriter makes of a source, unchecked, in the order of the file."""
     data = textwrap.dedent(source).encode()
     (rewriter,) = (rewriter for rewriter in REWRITERS if rewriter.name == name)
-    edits = sorted(rewriter.spans(ParsedModule.parse("m.py", data)), key=lambda edit: (edit.start, edit.replacement))
+    edits = sorted(
+        rewriter.spans(ParsedModule.parse("m.py", data)), key=lambda edit: (edit.start, edit.replacement)
+    )
     return [edit.splice(data).decode() for edit in edits]
 
 

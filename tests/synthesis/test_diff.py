@@ -74,7 +74,9 @@ TEXT = st.text("ab \t\r\n", max_size=30).map(str.encode)
 
 @settings(max_examples=60, deadline=None)
 @given(data=TEXT, new=TEXT, cut=st.tuples(st.integers(0, 30), st.integers(0, 30)))
-def test_any_edit(tmp_path_factory: pytest.TempPathFactory, data: bytes, new: bytes, cut: tuple[int, int]) -> None:
+def test_any_edit(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, new: bytes, cut: tuple[int, int]
+) -> None:
     start, end = sorted(min(offset, len(data)) for offset in cut)
     after = data[:start] + new + data[end:]
     if after == data or not data or not after:

@@ -14,7 +14,9 @@ SOURCE = "class A:\n    def m(self, a, b):\n        '''doc'''\n        assert a\
 def judge(old: str, new: str, source: str = SOURCE) -> RejectReason | None:
     module = ParsedModule.parse("m.py", source.encode())
     start = source.encode().index(old.encode())
-    refusal = EquivalenceFilter(module).refuse(Edit(start, start + len(old.encode()), new, module.functions[0]))
+    refusal = EquivalenceFilter(module).refuse(
+        Edit(start, start + len(old.encode()), new, module.functions[0])
+    )
     return refusal.reason if refusal else None
 
 
@@ -54,7 +56,9 @@ def test_constants_are_compared_with_their_types() -> None:
 
 
 def test_nested_functions_are_compiled_in_their_surroundings() -> None:
-    source = "def outer():\n    n = 0\n    def inner():\n        nonlocal n\n        n += 1\n    return inner\n"
+    source = (
+        "def outer():\n    n = 0\n    def inner():\n        nonlocal n\n        n += 1\n    return inner\n"
+    )
     assert judge("n += 1", "n += 2", source) is None
     assert judge("n = 0\n", "pass\n", source) is RejectReason.SYNTAX
 

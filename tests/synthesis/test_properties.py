@@ -98,7 +98,9 @@ def _compound(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     operators = ["+", "-", "*", "//", "%", "==", "<", "is not", "not in", "and", "or", "**", "<<", "|"]
     return st.one_of(
         st.tuples(inner, st.sampled_from(operators), inner).map(lambda t: f"({t[0]}) {t[1]} {t[2]}"),
-        st.tuples(inner, st.sampled_from(operators), inner).map(lambda t: f"({t[0]}{' '}{t[1]} # < and\n{t[2]})"),
+        st.tuples(inner, st.sampled_from(operators), inner).map(
+            lambda t: f"({t[0]}{' '}{t[1]} # < and\n{t[2]})"
+        ),
         st.tuples(inner, inner).map(lambda t: f"f({t[0]}, {t[1]}, k=({t[0]}))"),
         st.tuples(inner, inner).map(lambda t: f"(a)[({t[0]}):{t[1]}]"),
         st.tuples(inner, inner, inner).map(lambda t: f"(({t[0]}) if {t[1]} else({t[2]}))"),
@@ -158,7 +160,10 @@ def test_made_up_code(data: bytes) -> None:
             text = apply(data, row)
             tree = ast.parse(text)
             assert ast.dump(tree) != original
-            assert data.count(b"\r") - text.count(b"\r") == data.count(b"\n") - text.count(b"\n") or b"\r" not in data
+            assert (
+                data.count(b"\r") - text.count(b"\r") == data.count(b"\n") - text.count(b"\n")
+                or b"\r" not in data
+            )
 
 
 @settings(max_examples=60, deadline=None)

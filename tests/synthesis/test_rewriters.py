@@ -7,6 +7,8 @@ from tests.synthesis.helpers import lines, rewritten
 
 HEAD = "def f(a, b, c=1, *args, self=None):\n    "
 
+NESTED = ("(d if 0 else 1) if c else (b)", "b if c else (1 if 0 else d)")
+
 CASES: dict[str, list[tuple[str, list[str]]]] = {
     "compare_flip": [
         ("return a == b", ["return a != b"]),
@@ -76,7 +78,7 @@ CASES: dict[str, list[tuple[str, list[str]]]] = {
     ],
     "off_by_one": [
         ("return range(a)", ["return range(a + 1)", "return range(a - 1)"]),
-        ("return range(1, a)", ["return range(0, a)", "return range(2, a)", "return range(1, a + 1)", "return range(1, a - 1)"]),
+        ("return range(1, a)", [f"return range({x})" for x in ("0, a", "2, a", "1, a + 1", "1, a - 1")]),
         ("return range(len(a) - 1)", ["return range(len(a))"]),
         ("return range(*a)", []),
         ("return a[1:]", ["return a[0:]", "return a[2:]"]),
@@ -141,7 +143,7 @@ CASES: dict[str, list[tuple[str, list[str]]]] = {
         ("if a is not None: return b", ["if a: return b"]),
         ("if a: return b", ["if a is not None: return b"]),
         ("if not a: return b", ["if a is None: return b"]),
-        ("if a and b.x: return c", ["if a and b.x is not None: return c", "if a is not None and b.x: return c"]),
+        ("if a and b.x: g()", ["if a and b.x is not None: g()", "if a is not None and b.x: g()"]),
         ("return a is None", []),
         ("return a", []),
     ],
@@ -178,7 +180,7 @@ CASES: dict[str, list[tuple[str, list[str]]]] = {
     ],
     "swap_ternary": [
         ("return a if b else c", ["return c if b else a"]),
-        ("return a if b else (c if a else b)", ["return (c if a else b) if b else (a)", "return a if b else (b if a else c)"]),
+        ("g(b if c else (d if 0 else 1))", [f"g({x})" for x in NESTED]),
     ],
     "swap_targets": [
         ("a, b = c", ["b, a = c"]),

@@ -21,7 +21,11 @@ MANY = tickets("a.py", 20, {"p.x": 5, "p.y": 2, "p.z": 1})
 
 
 def choose(
-    rows: list[Ticket], budget: int = 1000, limit: int = 100, seed: int = 0, weights: dict[str, float] | None = None
+    rows: list[Ticket],
+    budget: int = 1000,
+    limit: int = 100,
+    seed: int = 0,
+    weights: dict[str, float] | None = None,
 ) -> set[str]:
     return select(rows, seed=seed, budget=budget, max_per_function=limit, weights=weights or {})
 
@@ -88,8 +92,15 @@ def test_plan_without_a_mix() -> None:
 
 
 def test_plan_follows_the_previous_iteration() -> None:
-    mix = [weight("p.x", "r@1", 0.5), weight("p.y", "r@1", 0.25), weight("p.x", "s@1", 0.25), weight("p.x", "gone@1", 9)]
-    plans = plan(["r@1", "s@1", "new@1"], ["p.x", "p.y", "p.new"], max_candidates=100, weights={"p.x": 2.0}, mix=mix)
+    mix = [
+        weight("p.x", "r@1", 0.5),
+        weight("p.y", "r@1", 0.25),
+        weight("p.x", "s@1", 0.25),
+        weight("p.x", "gone@1", 9),
+    ]
+    plans = plan(
+        ["r@1", "s@1", "new@1"], ["p.x", "p.y", "p.new"], max_candidates=100, weights={"p.x": 2.0}, mix=mix
+    )
     assert {name: row.budget for name, row in plans.items()} == {"r@1": 150, "s@1": 50, "new@1": 100}
     assert plans["r@1"].weights == pytest.approx({"p.x": 1.0, "p.y": 0.25, "p.new": 0.375})
     assert plans["s@1"].weights == pytest.approx({"p.x": 0.5, "p.y": 0.25, "p.new": 0.25})

@@ -69,7 +69,7 @@ def test_comments_between_operands_are_no_operators() -> None:
 
 
 def test_async_functions_and_methods() -> None:
-    source = "class A:\n    async def m(self, a):\n        async for x in a:\n            if x == 1:\n                await a\n"
+    source = "class A:\n    async def m(self, a):\n        async for x in a:\n            await (x == 1)\n"
     (changed,) = rewritten("compare_flip", source)
     assert changed == source.replace("==", "!=")
     assert {row.function for row in candidates(source)[0]} == {"A.m"}
@@ -144,7 +144,9 @@ def test_docstrings_and_repr_texts_stay() -> None:
             return self.name == 'abc'
     """
     assert lines("string_literal", source) == []
-    assert not any("Documentation" in row.bug_patch.split("@@")[-1].split("+", 1)[-1] for row in candidates(source)[0])
+    assert not any(
+        "Documentation" in row.bug_patch.split("@@")[-1].split("+", 1)[-1] for row in candidates(source)[0]
+    )
 
 
 def test_a_function_of_one_line() -> None:

@@ -16,8 +16,9 @@ class ChangeDefault:
 
     def spans(self, module: ParsedModule) -> Iterator[Edit]:
         """One edit per literal default."""
-        for site, node in module.sites(ast.FunctionDef, ast.AsyncFunctionDef):
-            for value in (*node.args.defaults, *node.args.kw_defaults):
+        for site, _ in module.sites(ast.FunctionDef, ast.AsyncFunctionDef):
+            spec = site.function.node.args
+            for value in (*spec.defaults, *spec.kw_defaults):
                 text = _other(value, module) if value else None
                 if value and text is not None:
                     yield module.replace(site, value, text)

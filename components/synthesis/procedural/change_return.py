@@ -1,4 +1,4 @@
-"""`return x` becomes `return None`, `return True` becomes `return False`, `return a, b` becomes `return b, a`."""
+"""`return x` becomes `return None`, `return True` `return False`, and `return a, b` `return b, a`."""
 
 import ast
 from collections.abc import Iterator

@@ -22,7 +22,8 @@ class DropKeyword:
             for keyword in call.keywords:
                 start, end = module.start(keyword), module.end(keyword)
                 after = module.token(end, module.end(call) - 1, ",")
-                earlier = [module.end(node) for node in (*call.args, *call.keywords) if module.end(node) <= start]
+                ends = [*map(module.end, call.args), *map(module.end, call.keywords)]
+                earlier = [offset for offset in ends if offset <= start]
                 before = module.token(max(earlier), start, ",") if earlier else None
                 if after:  # with the comma and the blanks after it
                     yield module.cut(site, start, after[1])

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from components.synthesis.edit import Edit
 from components.synthesis.procedural.base import negated
+from components.synthesis.scope import Site
 from components.synthesis.source import ParsedModule
 
 _OPPOSITE: dict[type[ast.cmpop], tuple[str, str]] = {
@@ -22,14 +23,24 @@ class NegateCondition:
     name: ClassVar[str] = "negate_condition"
 
     def spans(self, module: ParsedModule) -> Iterator[Edit]:
-        """One edit per condition; `==`, `is` and `in` alone are left to `compare_flip`, which does the same."""
-        for site, node in module.sites(ast.If, ast.While, ast.IfExp, ast.comprehension):
-            for test in node.ifs if isinstance(node, ast.comprehension) else [node.test]:
-                if isinstance(test, ast.Constant):  # `while True` would become a loop that never runs
-                    continue
-                if isinstance(test, ast.Compare) and len(test.ops) == 1:
-                    if type(test.ops[0]) in _OPPOSITE:
-                        swap = _OPPOSITE[type(test.ops[0])]
-                        yield from module.operator(site, test.left, test.comparators[0], *swap)
-                    continue
-                yield module.replace(site, test, negated(module, test))
+        """One edit per condition. A lone `==`, `is` or `in` is left to `compare_flip`."""
+        for site, test in _conditions(module):
+            if isinstance(test, ast.Constant):  # `while True` would become a loop that never runs
+                continue
+            if isinstance(test, ast.Compare) and len(test.ops) == 1:
+                if type(test.ops[0]) in _OPPOSITE:
+                    swap = _OPPOSITE[type(test.ops[0])]
+                    yield from module.operator(site, test.left, test.comparators[0], *swap)
+                continue
+            yield module.replace(site, test, negated(module, test))
+
+
+def _conditions(module: ParsedModule) -> Iterator[tuple[Site, ast.expr]]:
+    for site, branch in module.sites(ast.If):
+        yield site, branch.test
+    for site, loop in module.sites(ast.While):
+        yield site, loop.test
+    for site, choice in module.sites(ast.IfExp):
+        yield site, choice.test
+    for site, part in module.sites(ast.comprehension):
+        yield from ((site, test) for test in part.ifs)

@@ -35,7 +35,11 @@ def _near(module: ParsedModule, node: ast.expr) -> tuple[str, ...]:
     text = module.text(node)
     if isinstance(node, ast.Constant) and type(node.value) is int:
         return (shifted(text, 1), shifted(text, -1)) if node.value > 0 else (shifted(text, 1),)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+    if (
+        isinstance(node, ast.UnaryOp)
+        and isinstance(node.op, ast.USub)
+        and isinstance(node.operand, ast.Constant)
+    ):
         value = node.operand.value
         if type(value) is int:
             return (f"-{value + 1}", f"-{value - 1}") if value > 1 else (f"-{value + 1}",)

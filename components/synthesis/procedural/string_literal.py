@@ -33,7 +33,9 @@ class StringLiteral:
                 found.append((site, node, match))
                 keys[site.function].add(match[0])
         for site, node, match in found:
-            others = sorted(text for text in keys[site.function] if text != match[0] and text[0] == match[0][0])
+            others = sorted(
+                text for text in keys[site.function] if text != match[0] and text[0] == match[0][0]
+            )
             prefix, quote, content = match.groups()
             if others and not isinstance(site.parent and site.parent.node, ast.Call):
                 text = pick(others, site.function.qualname, match[0], node.lineno)

@@ -10,7 +10,9 @@ from components.synthesis.procedural.base import callee, in_message
 from components.synthesis.source import ParsedModule
 
 # Turned round, these raise TypeError on the first call: no bug worth finding.
-_CRASH = frozenset({"isinstance", "issubclass", "getattr", "hasattr", "setattr", "delattr", "enumerate", "map", "filter"})
+_CRASH = frozenset(
+    {"isinstance", "issubclass", "getattr", "hasattr", "setattr", "delattr", "enumerate", "map", "filter"}
+)
 
 
 class SwapArguments:

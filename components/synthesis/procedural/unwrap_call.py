@@ -8,10 +8,9 @@ from components.synthesis.edit import Edit
 from components.synthesis.procedural.base import in_message
 from components.synthesis.source import ParsedModule
 
-_FUNCTIONS = frozenset(
-    "abs bool bytes dict float frozenset int iter len list reversed round set sorted str tuple deepcopy copy".split()
-)
-_METHODS = frozenset("copy strip lstrip rstrip lower upper title casefold items".split())
+_TYPES = frozenset({"bool", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"})
+_FUNCTIONS = _TYPES | {"abs", "copy", "deepcopy", "iter", "len", "reversed", "round", "sorted"}
+_METHODS = frozenset({"copy", "strip", "lstrip", "rstrip", "lower", "upper", "title", "casefold", "items"})
 
 
 class UnwrapCall:
