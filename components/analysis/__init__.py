@@ -1,0 +1,1 @@
+"""Why rollouts fail, whether the trained model is better, and what to make more of."""

@@ -1,0 +1,1 @@
+"""How well a model does on tasks that nobody trained on."""

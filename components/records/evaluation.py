@@ -24,9 +24,20 @@ class Score(Record):
     """Unbiased pass@k (Chen et al. 2021, arXiv 2107.03374), k as text."""
     mean_steps: float
     mean_tokens: float
-    mean_seconds: float
     infrastructure_errors: int
     """Counted apart, never in the denominator."""
+
+
+class Speed(Record):
+    """How long a suite took. Kept apart from its score, which is the same in every run."""
+
+    is_evidence = True
+
+    suite: str
+    setting: str
+    rollouts: int
+    mean_seconds: float
+    """Of one rollout: model, tools and grading."""
 
 
 class Comparison(Record):
