@@ -23,16 +23,22 @@ def write_predictions(folder: Path, model: str, run_id: str, trajectories: Seque
         {"instance_id": row.task_id, "model_name_or_path": _name(model, row), "model_patch": row.patch}
         for row in trajectories
     ]
-    (folder / "predictions.jsonl").write_text("".join(json.dumps(line, sort_keys=True) + "\n" for line in lines))
+    (folder / "predictions.jsonl").write_text(
+        "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines)
+    )
     for row in trajectories:
         if row.grade is None:
             continue
-        place = folder / "logs" / "run_evaluation" / run_id / _name(label, row) / row.task_id.replace("/", "__")
+        place = (
+            folder / "logs" / "run_evaluation" / run_id / _name(label, row) / row.task_id.replace("/", "__")
+        )
         place.mkdir(parents=True, exist_ok=True)
         (place / "patch.diff").write_text(row.patch)
         report = {row.task_id: instance_report(row.grade)}
         (place / "report.json").write_text(json.dumps(report, indent=1, sort_keys=True))
-    summary = json.dumps(run_report([row for row in trajectories if row.attempt == 0]), indent=1, sort_keys=True)
+    summary = json.dumps(
+        run_report([row for row in trajectories if row.attempt == 0]), indent=1, sort_keys=True
+    )
     (folder / f"{label}.{run_id}.json").write_text(summary)
 
 

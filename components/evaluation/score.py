@@ -32,7 +32,8 @@ def score(model: str, suite: str, setting: str, trajectories: Sequence[Trajector
         low=low,
         high=high,
         pass_at={
-            str(k): mean([pass_at_k(len(r), sum(r), k) for r in outcomes.values()]) for k in range(1, most + 1)
+            str(k): mean([pass_at_k(len(r), sum(r), k) for r in outcomes.values()])
+            for k in range(1, most + 1)
         },
         mean_steps=mean([sum(step.source == "agent" for step in row.steps) for row in valid]),
         mean_tokens=mean([row.usage.prompt_tokens + row.usage.completion_tokens for row in valid]),

@@ -47,7 +47,9 @@ class EvaluateStage:
         """Roll out, grade, score."""
         checkpoint = inputs["checkpoint"].rows("checkpoint", Checkpoint)[0]
         repositories = {row.id: row for row in inputs["repositories"].rows("repositories", Repository)}
-        recipes = {row.repository_id: row.recipe for row in inputs["repositories"].rows("environments", Environment)}
+        recipes = {
+            row.repository_id: row.recipe for row in inputs["repositories"].rows("environments", Environment)
+        }
         blocks = _blocks(config, inputs["tasks"].rows("tasks", Task), recipes)
         if not blocks:
             raise InputError(f"no task in {', '.join(config.suites)}: nothing to evaluate; synthesise more")
@@ -119,7 +121,9 @@ def _work(
 def _blocks(config: EvaluateConfig, tasks: Sequence[Task], recipes: Mapping[str, Recipe]) -> list[_Block]:
     blocks = []
     for suite in config.suites:
-        chosen = sorted((task for task in tasks if task.split == suite), key=lambda task: _order(config.seed, task))
+        chosen = sorted(
+            (task for task in tasks if task.split == suite), key=lambda task: _order(config.seed, task)
+        )
         chosen = chosen[: config.max_tasks or None]
         for setting in config.settings:
             jobs = tuple(

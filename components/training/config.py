@@ -37,7 +37,12 @@ class TrainConfig(BaseModel):
     bf16: bool = Field(True, description="bf16 autocast over fp32 weights")
     save_every: int = Field(25, ge=1, description="Optimiser steps between resume points")
     seed: int = 0
-    threads: int = Field(0, ge=0, description="CPU threads; 0: all", json_schema_extra={"affects_output": False})
+    threads: int = Field(
+        0, ge=0, description="CPU threads; 0: all", json_schema_extra={"affects_output": False}
+    )
     stall_seconds: float = Field(
-        900, gt=0, description="No progress for so long: stop the job", json_schema_extra={"affects_output": False}
+        900,
+        gt=0,
+        description="No progress for so long: stop the job",
+        json_schema_extra={"affects_output": False},
     )

@@ -74,7 +74,12 @@ def run_job(request: TrainRequest) -> TrainResult:
         process = subprocess.Popen(
             [sys.executable, "-m", "components.training.job", str(path)],
             stderr=log if quiet else None,
-            env={**os.environ, **ALLOCATOR, "TOKENIZERS_PARALLELISM": "false", "HF_HUB_DISABLE_TELEMETRY": "1"},
+            env={
+                **os.environ,
+                **ALLOCATOR,
+                "TOKENIZERS_PARALLELISM": "false",
+                "HF_HUB_DISABLE_TELEMETRY": "1",
+            },
         )
         try:
             _wait(process, beat, request.config.stall_seconds)
@@ -86,7 +91,9 @@ def run_job(request: TrainRequest) -> TrainResult:
         raise InputError((scratch / "error.txt").read_text())
     if process.returncode != 0:
         last = (errors.read_text().strip().splitlines() or [""])[-1]
-        raise InfrastructureError(f"training stopped with exit code {process.returncode}: {last}; rerun to resume")
+        raise InfrastructureError(
+            f"training stopped with exit code {process.returncode}: {last}; rerun to resume"
+        )
     return TrainResult.model_validate_json((scratch / "result.json").read_text())
 
 

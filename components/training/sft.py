@@ -124,7 +124,9 @@ class _CpuTrainer(SFTTrainer):  # type: ignore[misc]
         keep = targets != IGNORE
         with self.accelerator.autocast():
             decoder = model.get_decoder()
-            hidden = decoder(input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], use_cache=False)
+            hidden = decoder(
+                input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], use_cache=False
+            )
             logits = model.get_output_embeddings()(hidden.last_hidden_state[:, :-1][keep])
         loss = torch.nn.functional.cross_entropy(logits.float(), targets[keep], reduction="sum")
         return loss / (keep.sum() if num_items_in_batch is None else num_items_in_batch)
@@ -145,7 +147,9 @@ class _Watch(TrainerCallback):  # type: ignore[misc]
         self._beat.touch()
         self._bar.update(state.global_step / max(state.max_steps, 1))
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any) -> None:
+    def on_log(
+        self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any
+    ) -> None:
         if logs and "loss" in logs:
             self._bar.loss = float(logs["loss"])
 

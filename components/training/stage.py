@@ -48,6 +48,4 @@ class TrainStage:
         out.write("checkpoint", [row], Checkpoint)
         out.write("curve", result.curve, TrainPoint)
         out.reject("longer than max_length", result.dropped)
-        out.cost(
-            train_seconds=result.seconds, tokens=result.tokens, trained_tokens=result.trained_tokens
-        )
+        out.cost(train_seconds=result.seconds, tokens=result.tokens, trained_tokens=result.trained_tokens)

@@ -55,7 +55,9 @@ def encode(
         before = _render(tokenizer, chat[:index], prompt=True)
         after = _render(tokenizer, chat[: index + 1], prompt=False)
         if not (whole.startswith(before) and whole.startswith(after)):
-            raise InputError("the chat template changes earlier turns as the conversation grows; cannot mask it")
+            raise InputError(
+                "the chat template changes earlier turns as the conversation grows; cannot mask it"
+            )
         turn = after[len(before) :].rstrip("\n")
         if not turn.endswith(str(tokenizer.eos_token)):
             raise InputError(f"the chat template does not end a turn with {tokenizer.eos_token!r}")
