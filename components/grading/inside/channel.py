@@ -189,10 +189,12 @@ def install(
         kind = kinds.get(event) if watched else None
         if kind is None or len(seen) >= _MAX_EVENTS or getpid() != pid:
             return
+        if event == "sys._getframe" and args[0].f_code is mine:
+            return  # our own question, next line
         detail, frame = event, getframe(0).f_back
         if kind == "frame":
-            # Asking for its own frame is what namedtuple and logging do; only the asker is looked at.
-            if not caused(args[0] if args and isinstance(args[0], FrameType) else frame, 1):
+            # Asking for a frame is what namedtuple and logging do; only the asker is looked at.
+            if not caused(frame, 1):
                 return
         elif kind == "code_patch":
             if args[1] not in _CODE_ATTRIBUTES or not caused(frame, -1):
@@ -210,4 +212,5 @@ def install(
             seen.add(mark)
             send({"kind": "event", "event": kind, "detail": detail[:300], "frames": frames})
 
+    mine = hook.__code__
     sys.addaudithook(hook)
