@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from components.store.digests import sha256_file
+from components.store.digests import md5_file, sha256_file
 
 
 class ObjectStore(Protocol):
@@ -25,6 +25,9 @@ class ObjectStore(Protocol):
 
     def sizes(self, prefix: str) -> dict[str, int]:
         """Length in bytes of every object under a prefix, by name."""
+
+    def md5(self, name: str) -> str | None:
+        """md5 of the object's bytes; None if there is none."""
 
     def children(self, folder: str, starting: str = "") -> list[str]:
         """Names of the objects and folders right under a folder, sorted."""
@@ -89,6 +92,11 @@ class LocalObjects:
         """See `ObjectStore`."""
         paths = (path for path in (self.root / prefix).rglob("*") if path.is_file())
         return {path.relative_to(self.root).as_posix(): path.stat().st_size for path in paths}
+
+    def md5(self, name: str) -> str | None:
+        """See `ObjectStore`."""
+        path = self.root / name
+        return md5_file(path) if path.is_file() else None
 
     def children(self, folder: str, starting: str = "") -> list[str]:
         """See `ObjectStore`."""

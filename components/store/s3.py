@@ -1,6 +1,8 @@
 """Objects in S3 or anything that speaks it. Transfers have checksums; a commit is a conditional put."""
 
+import hashlib
 import os
+import re
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 _TAKEN = {"PreconditionFailed", "ConditionalRequestConflict", "412", "409"}
+_MD5 = re.compile(r"[0-9a-f]{32}")
 _ABSENT = {"NoSuchKey", "404", "NotFound"}
 
 
@@ -28,7 +31,7 @@ class S3Objects:
         self.url = url.rstrip("/")
         self._bucket, self._prefix = bucket, prefix.strip("/")
         self._cache = cache / bucket / self._prefix
-        self._endpoint = endpoint_url or os.environ.get("AWS_ENDPOINT_URL") or None
+        self.endpoint_url = endpoint_url or os.environ.get("AWS_ENDPOINT_URL") or None
         self._connected: S3Client | None = None
 
     def __getstate__(self) -> dict[str, object]:
@@ -68,6 +71,19 @@ class S3Objects:
                 self._name(item["Key"]): item["Size"] for page in pages for item in page.get("Contents", [])
             }
         return {}
+
+    def md5(self, name: str) -> str | None:
+        """See `ObjectStore`. The server's word (ETag) where that is an md5, else the bytes."""
+        with self._errors():
+            found = self._client.get_object(Bucket=self._bucket, Key=self._key(name))
+            etag = found["ETag"].strip('"')
+            if _MD5.fullmatch(etag) and found.get("ServerSideEncryption", "AES256") == "AES256":
+                return etag
+            digest = hashlib.md5(usedforsecurity=False)
+            for chunk in found["Body"].iter_chunks(1 << 20):
+                digest.update(chunk)
+            return digest.hexdigest()
+        return None
 
     def children(self, folder: str, starting: str = "") -> list[str]:
         """See `ObjectStore`."""
@@ -133,7 +149,7 @@ class S3Objects:
             from botocore.config import Config
 
             config = Config(retries={"mode": "standard", "max_attempts": 5}, connect_timeout=10)
-            self._connected = boto3.client("s3", endpoint_url=self._endpoint, config=config)
+            self._connected = boto3.client("s3", endpoint_url=self.endpoint_url, config=config)
         return self._connected
 
     def _sha256(self, name: str) -> str | None:
