@@ -1,0 +1,1 @@
+"""Accepted trajectories become rows to train on."""
