@@ -19,7 +19,7 @@ def example(trajectory: Trajectory, config: CurateConfig) -> Example | None:
     if not config.mask_failed_calls:
         chat = tuple(row.model_copy(update={"train": row.role == "assistant"}) for row in chat)
     if any(row.train and row.role != "assistant" for row in chat):
-        raise AssertionError(f"{trajectory.id}: a message that the model did not write is marked for training")
+        raise AssertionError(f"{trajectory.id}: a message not written by the model is marked for training")
     last = max((position for position, row in enumerate(chat) if row.train), default=-1)
     if last < 0:
         return None

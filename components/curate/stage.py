@@ -10,7 +10,7 @@ from components.records.task import Task
 from components.records.training import Example
 from components.records.trajectory import Trajectory
 from components.store.dataset import Dataset
-from components.store.stage import Output
+from components.store.output import Output
 
 
 class CurateStage:
@@ -31,7 +31,7 @@ class CurateStage:
         for trajectory in inputs["gates"].rows("accepted", Trajectory):
             task = tasks.get(trajectory.task_id)
             if task is None:
-                raise InputError(f"{trajectory.id}: its task {trajectory.task_id} is not in the tasks dataset")
+                raise InputError(f"{trajectory.id}: its task {trajectory.task_id} is not among the tasks")
             if task.split != "train":
                 raise InputError(f"{trajectory.id}: its task {task.id} is held out ({task.split})")
             row = example(trajectory, config)

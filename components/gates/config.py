@@ -48,7 +48,10 @@ class DedupConfig(_Config):
     """Exact and near-duplicate removal."""
 
     threshold: float = Field(
-        0.95, gt=0, le=1, description="Jaccard similarity of word shingles from which two rows are duplicates."
+        0.95,
+        gt=0,
+        le=1,
+        description="Jaccard similarity of shingles that makes duplicates.",
     )
     shingle: int = Field(5, ge=1, description="Words per shingle.")
     permutations: int = Field(128, ge=16, description="MinHash permutations; more find more candidate pairs.")
@@ -69,9 +72,9 @@ class GatesConfig(_Config):
 
     seed: int = Field(0, description="Breaks ties between duplicates.")
     permissive: tuple[str, ...] = Field(PERMISSIVE, description="SPDX ids whose code may be trained on.")
-    require_resolved: bool = Field(True, description="Quarantine trajectories whose patch does not resolve its task.")
-    require_submit: bool = Field(True, description="Quarantine trajectories that do not end with a submission.")
-    allow_demonstrators: bool = Field(True, description="Accept trajectories whose actor knew the gold patch.")
+    require_resolved: bool = Field(True, description="Quarantine what does not resolve its task.")
+    require_submit: bool = Field(True, description="Quarantine what does not end with a submission.")
+    allow_demonstrators: bool = Field(True, description="Accept actors that knew the gold patch.")
     max_steps: int = Field(100, ge=1, description="Most agent steps of an accepted trajectory.")
     max_tokens: int = Field(32768, ge=1, description="Longest context of an accepted trajectory, in tokens.")
     max_failed_calls: int = Field(20, ge=0, description="Most failed tool calls of an accepted trajectory.")
@@ -81,7 +84,10 @@ class GatesConfig(_Config):
         0.2, ge=0, le=1, description="Share of all trajectories that resolve; below it the gate warns."
     )
     max_repository_share: float = Field(
-        0.9, ge=0, le=1, description="Largest share of accepted rows from one repository; above it the gate warns."
+        0.9,
+        ge=0,
+        le=1,
+        description="Share of accepted rows from one repository above which to warn.",
     )
     dedup: DedupConfig = Field(DedupConfig(), description="Duplicate removal.")
     overlap: OverlapConfig = Field(OverlapConfig(), description="Overlap with held-out tasks.")

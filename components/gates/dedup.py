@@ -107,4 +107,3 @@ def representatives(
         best = min(rows, key=lambda row: (rank(row), row))
         out.update(dict.fromkeys(rows, best))
     return out
-

@@ -158,7 +158,7 @@ def changed_files(patch: str) -> tuple[str, ...] | None:
     if patch.strip() and not files:
         return None
     names = {name for file in files for name in (file.source_file, file.target_file)}
-    return tuple(sorted(name.removeprefix("a/").removeprefix("b/") for name in names - {"/dev/null"}))
+    return tuple(sorted({name.removeprefix("a/").removeprefix("b/") for name in names - {"/dev/null"}}))
 
 
 def statement_leaks(task: Task) -> bool:

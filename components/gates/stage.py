@@ -6,7 +6,6 @@ as a whole.
 """
 
 import hashlib
-import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -30,13 +29,17 @@ from components.records.repository import Repository
 from components.records.task import Task
 from components.records.trajectory import Trajectory
 from components.store.dataset import Dataset
-from components.store.stage import Output
+from components.store.output import Output
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SPLIT_GATE = Gate(
-    "split", "block", "dataset", "Python", why="No task, function or repository is on both sides of the split."
+    "split",
+    "block",
+    "dataset",
+    "Python",
+    why="Nothing is on both sides of the split.",
 )
 
 
@@ -56,15 +59,14 @@ class GatesStage:
         check_names(config, {gate.name: gate for gate in gates})
         repositories = {row.id: row for row in inputs["repositories"].rows("repositories", Repository)}
         tasks = inputs["tasks"].rows("tasks", Task)
-        trajectories = sorted(
-            inputs["trajectories"].rows("trajectories", Trajectory), key=lambda row: row.id
-        )
+        trajectories = sorted(inputs["trajectories"].rows("trajectories", Trajectory), key=lambda row: row.id)
         if not trajectories:
             raise InputError("gates: the trajectories dataset has no rows")
 
         never = [row.id for row in repositories.values() if row.never_train]
         finding = _split_finding(tasks, never)
         findings, verdicts = [finding], judge([finding], config)
+        enforce(verdicts, findings, f"tasks dataset {inputs['tasks'].digest[:12]}")
         rows = features(
             trajectories,
             {task.id: task for task in tasks},
@@ -73,9 +75,7 @@ class GatesStage:
             overlaps=contaminated(tasks, config.overlap),
         )
 
-        # Left out of the dataset's digest: Data Docs hold times and random ids (store/manifest.py).
-        site = out.folder("evidence") / "data_docs"
-        shutil.rmtree(site, ignore_errors=True)
+        site = out.folder("data_docs")
         reasons: dict[str, tuple[str, ...]] = {}
 
         with Validator(site) as validator:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from components.gates.config import GatesConfig, Severity
+from components.gates.docs import EPOCH, normalise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,9 +55,7 @@ def _in_set(name: str, column: str, values: list[Any], why: str, severity: Sever
     return Gate(name, severity, "row", "ExpectColumnValuesToBeInSet", arguments, why)
 
 
-def _between(
-    name: str, column: str, low: float, high: float, why: str, severity: Severity = "block"
-) -> Gate:
+def _between(name: str, column: str, low: float, high: float, why: str, severity: Severity = "block") -> Gate:
     arguments = {"column": column, "min_value": low, "max_value": high}
     return Gate(name, severity, "row", "ExpectColumnValuesToBeBetween", arguments, why)
 
@@ -71,7 +70,14 @@ def trajectory_gates(config: GatesConfig) -> tuple[Gate, ...]:
     if not config.allow_demonstrators:
         optional.append(_in_set("demonstrator", "demonstrator", [False], "The gold patch was not known."))
     return (
-        Gate("unique_ids", "block", "dataset", "ExpectColumnValuesToBeUnique", {"column": "id"}, "Ids are keys."),
+        Gate(
+            "unique_ids",
+            "block",
+            "dataset",
+            "ExpectColumnValuesToBeUnique",
+            {"column": "id"},
+            "Ids are keys.",
+        ),
         Gate(
             "resolved_rate",
             "warn",
@@ -161,12 +167,14 @@ class Validator:
 
     def __exit__(self, *exc: object) -> None:
         _ONE_AT_A_TIME.release()
+        normalise(self._site)
 
     def run(self, suite: str, frame: "pd.DataFrame", gates: Sequence[Gate]) -> list[Finding]:
         """One finding per gate, in order. `frame` has the row ids in its column `id`."""
         import great_expectations as gx
         import great_expectations.expectations as gxe
         from great_expectations.checkpoint import UpdateDataDocsAction
+        from great_expectations.core.run_identifier import RunIdentifier
 
         # A filtered frame keeps its old index, on which row-level results are looked up wrongly
         # (great_expectations PR 12097).
@@ -192,7 +200,9 @@ class Validator:
                 result_format={"result_format": "COMPLETE", "unexpected_index_column_names": ["id"]},
             )
         )
-        run = checkpoint.run(batch_parameters={"dataframe": frame})
+        run = checkpoint.run(
+            batch_parameters={"dataframe": frame}, run_id=RunIdentifier(run_name="gates", run_time=EPOCH)
+        )
         (validation,) = run.run_results.values()
         by_gate = {result.expectation_config.meta["gate"]: result for result in validation.results}
         return [_finding(gate, suite, len(frame), by_gate.get(gate.name)) for gate in gates]
@@ -208,7 +218,8 @@ def _finding(gate: Gate, suite: str, rows: int, result: Any) -> Finding:
     found: Mapping[str, Any] = result.result or {}
     checked = int(found.get("element_count", rows))
     if found.get("missing_count"):
-        return Finding(gate, suite, "error", checked, detail=f"{found['missing_count']} null values were skipped")
+        detail = f"{found['missing_count']} null values were skipped"
+        return Finding(gate, suite, "error", checked, detail=detail)
     if result.success is True:
         return Finding(gate, suite, "pass", checked)
     if result.success is not False:
