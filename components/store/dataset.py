@@ -1,10 +1,12 @@
 """The read side: every file is checked against its digest before its bytes are believed."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from components.records.base import Record
 from components.records.errors import CorruptionError
@@ -74,7 +76,21 @@ class Dataset:
     def verify(self) -> None:
         """Read every byte again, from the store and not from a cache, and compare."""
         for path in self._files:
-            self._checked(path, fresh=True)
+            self.reread(path)
+
+    def reread(self, path: str) -> Path:
+        """Read every byte of one file again, from the store and not from a cache, and compare."""
+        return self._checked(path, fresh=True)
+
+    def unexpected(self) -> list[str]:
+        """Where objects lie that are under the dataset's name and not in its manifest."""
+        known = {f"{self.name}/{path}" for path in (*self._files, "manifest.json")}
+        return [self._objects.locate(name) for name in self._objects.sizes(self.name) if name not in known]
+
+    def columns(self, table: str, names: Sequence[str]) -> pa.Table:
+        """Some columns of a table: ids of many rows without their text."""
+        paths = [self._checked(path) for path in self._table_files(table)]
+        return pa.concat_tables([pq.ParquetFile(path).read(columns=list(names)) for path in paths])
 
     def missing(self) -> list[str]:
         """Files that are not there at all. One of another length is a `CorruptionError`."""
