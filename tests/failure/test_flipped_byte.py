@@ -1,0 +1,100 @@
+"""One flipped byte anywhere on the chain makes the audit exit non-zero and name the file."""
+
+import io
+import shutil
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from components.lineage.commands import audit
+from components.records.errors import CorruptionError
+from components.store import Store, Workspace
+from tests.lineage.conftest import World, world  # noqa: F401
+
+
+@pytest.fixture(scope="module")
+def store(world: World, tmp_path_factory: pytest.TempPathFactory) -> Store:  # noqa: F811
+    """A copy, to be damaged."""
+    root = tmp_path_factory.mktemp("damaged")
+    shutil.copytree(world.store.workspace.store, root / "store")
+    return Store(Workspace(root))
+
+
+def check(store: Store) -> tuple[int, str]:
+    out = io.StringIO()
+    try:
+        return audit(store, "champion", Console(file=out, width=100)), out.getvalue()
+    except CorruptionError as error:
+        return error.exit_code, str(error)
+
+
+def flip(path: Path, position: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[position] ^= 1
+    path.write_bytes(data)
+
+
+def artefacts(store: Store) -> list[Path]:
+    """One file of every kind that the chain has, by stage: tables, weights, Data Docs, manifests, pointers."""
+    root = store.workspace.store
+    kinds: dict[tuple[str, str], Path] = {}
+    for manifest in store.all():
+        folder = root / "datasets" / manifest.digest
+        for file in manifest.files:
+            kinds.setdefault((manifest.stage, Path(file.path).suffix), folder / file.path)
+            if file.path.startswith("tables/"):
+                kinds[manifest.stage, file.path] = folder / file.path
+        kinds[manifest.stage, "dataset manifest"] = folder / "manifest.json"
+        kinds[manifest.stage, "run manifest"] = root / "manifests" / f"{manifest.key}.json"
+    return [*kinds.values(), root / "pointers" / "champions" / "current"]
+
+
+def test_a_flipped_byte_is_found_in_every_artefact(store: Store) -> None:
+    assert check(store)[0] == 0
+    paths = artefacts(store)
+    assert len(paths) > 30
+    for path in paths:
+        before = path.read_bytes()
+        if not before:
+            continue
+        for position in (0, len(before) // 2):
+            flip(path, position)
+            code, text = check(store)
+            assert code != 0, f"{path} at {position} was not noticed"
+            assert path.name in text and path.parent.name in text, (
+                f"{path} at {position} is not named: {text}"
+            )
+            path.write_bytes(before)
+    assert check(store)[0] == 0
+
+
+def test_a_missing_file_is_named(store: Store) -> None:
+    path = next(path for path in artefacts(store) if path.name == "model.safetensors")
+    aside = path.rename(path.with_name("aside"))
+    code, text = check(store)
+    assert code == CorruptionError.exit_code and str(path) in text.replace("\n", "")
+    aside.rename(path)
+
+
+def test_a_missing_dataset_is_named(store: Store) -> None:
+    manifest = next(manifest for manifest in store.all() if manifest.stage == "synthesis")
+    folder = store.workspace.store / "datasets" / manifest.digest
+    aside = folder.rename(folder.parent.parent / "aside")
+    code, text = check(store)
+    assert code == CorruptionError.exit_code and f"{manifest.digest}/manifest.json: missing" in text.replace(
+        "\n", ""
+    )
+    aside.rename(folder)
+
+
+def test_a_file_that_nobody_wrote_is_named(store: Store) -> None:
+    path = next(path for path in artefacts(store) if path.name == "model.safetensors")
+    stray = path.with_name("adapter.safetensors")
+    stray.write_bytes(b"x")
+    code, text = check(store)
+    assert code == CorruptionError.exit_code and "adapter.safetensors: not in the manifest" in text.replace(
+        "\n", ""
+    )
+    stray.unlink()
+    assert check(store)[0] == 0
