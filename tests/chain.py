@@ -251,10 +251,10 @@ def publish_trajectories(
     return publish(store, "distill", inputs, {"trajectories": (Trajectory, rows)})
 
 
-def checkpoint(files: Mapping[str, bytes], **about: Any) -> Checkpoint:
+def checkpoint(contents: Mapping[str, bytes], **about: Any) -> Checkpoint:
     digests = tuple(
         FileDigest(path=path, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
-        for path, data in sorted(files.items())
+        for path, data in sorted(contents.items())
     )
     joined = "".join(f"{file.path}\0{file.sha256}\n" for file in digests)
     fields: dict[str, Any] = {

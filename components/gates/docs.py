@@ -1,8 +1,9 @@
 """Data Docs whose bytes follow from what was validated.
 
 Great Expectations puts the time of rendering and random ids of page elements into every page. They are
-replaced, so that the evidence is part of the dataset's digest and the same input gives the same digest.
-When a suite ran is in the manifest.
+replaced, so that the same input gives the same pages; when a suite ran is in the manifest. The pages are
+evidence all the same, and no part of the dataset's digest: another release of Great Expectations may
+render them otherwise.
 """
 
 import re

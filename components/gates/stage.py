@@ -75,7 +75,7 @@ class GatesStage:
             overlaps=contaminated(tasks, config.overlap),
         )
 
-        site = out.folder("data_docs")
+        site = out.folder("data_docs", evidence=True)
         reasons: dict[str, tuple[str, ...]] = {}
 
         with Validator(site) as validator:

@@ -50,7 +50,7 @@ def audit_checkpoint(store: Store, ref: str = "champion") -> AuditReport:
 
 def _node(dataset: Dataset, chain: Chain) -> Node:
     manifest = dataset.manifest
-    page = "files/data_docs/index.html"
+    page = "evidence/data_docs/index.html"
     has_page = any(file.path == page for file in manifest.files)
     whole = has_page and (dataset.digest, page) not in chain.corrupt
     return Node(

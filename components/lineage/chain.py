@@ -65,12 +65,12 @@ def resolve(store: Store, ref: str) -> Dataset:
         digest = store.pointer(CHAMPION_POINTER)
         if digest is None:
             raise InputError(f"{store.objects.url}: there is no champion yet; run an iteration first")
-        return store.get(digest)
+        return _at(store, CHAMPION_POINTER, digest)
     if not ref or set(ref) - set("0123456789abcdef"):
         digest = store.pointer(ref) if ref.replace("/", "").replace("_", "").isalnum() else None
         if digest is None:
             raise InputError(f"{ref!r} is neither an alias, a pointer nor the start of a digest")
-        return store.get(digest)
+        return _at(store, ref, digest)
     if store.objects.children("datasets", ref):
         return store.get(ref)
     found = {
@@ -84,6 +84,14 @@ def resolve(store: Store, ref: str) -> Dataset:
         what = f"{len(found)} checkpoints have" if found else "neither a dataset nor a checkpoint has"
         raise InputError(f"{store.objects.url}: {what} a digest beginning with {ref!r}")
     return store.get(min(found))
+
+
+def _at(store: Store, pointer: str, digest: str) -> Dataset:
+    """What a pointer points at. Pointers are only ever set to datasets that are there."""
+    if not store.objects.children("datasets", digest):
+        where = store.objects.locate(f"pointers/{pointer}")
+        raise CorruptionError(where, "of a dataset that is there", digest)
+    return store.get(digest)
 
 
 def aliases(store: Store) -> dict[str, list[str]]:

@@ -1,5 +1,7 @@
 """An audit as a tree on the terminal."""
 
+import re
+
 from rich.console import Console
 from rich.markup import escape
 from rich.tree import Tree
@@ -7,6 +9,7 @@ from rich.tree import Tree
 from components.lineage.report import AuditReport, Node, TaintReport
 
 SHORT = 12
+_HEX = re.compile(r"[0-9a-f]{64}")
 
 
 def render(report: AuditReport, console: Console) -> None:
@@ -39,7 +42,8 @@ def _weights(report: AuditReport, tree: Tree) -> None:
     if row is None:
         return
     trained = f"{row.examples} examples, {row.steps} steps, {row.tokens} tokens, loss {row.final_loss:.3f}"
-    branch = tree.add(f"weights: {escape(row.recipe)} from {escape(row.base_model[:64])}; {trained}")
+    base = row.base_model[:SHORT] if _HEX.fullmatch(row.base_model) else escape(row.base_model)
+    branch = tree.add(f"weights: {escape(row.recipe)} from {base}; {trained}")
     for file in row.files:
         branch.add(f"{escape(file.path)} {_size(file.bytes)} sha256 {file.sha256[:SHORT]}")
 

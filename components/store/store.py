@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 from components.records.errors import CorruptionError, InputError
 from components.store.dataset import Dataset
 from components.store.digests import sha256_bytes
-from components.store.manifest import Manifest, dump_manifest, load_manifest
+from components.store.manifest import EVIDENCE, Manifest, dump_manifest, load_manifest
 from components.store.objects import LocalObjects, ObjectStore
 from components.store.s3 import S3Objects
 from components.store.workspace import Workspace
@@ -99,11 +99,21 @@ class Store:
         self.get(digest).verify()
 
     def publish(self, manifest: Manifest, folder: Path) -> Dataset:
-        """Make a finished folder a dataset; if another run published the key meanwhile, that one counts."""
+        """Make a finished folder a dataset; if another run published the key meanwhile, that one counts.
+
+        When another run has made the same data before, its evidence stands: one dataset has one set of files.
+        """
+        first = self._first_manifest(manifest.digest)
+        if first is not None:
+            manifest = manifest.model_copy(update={"files": first.files, "rows": first.rows})
         data = dump_manifest(manifest)
         (folder / "manifest.json").write_bytes(data)
-        files = {file.path: file.sha256 for file in manifest.files}
-        files["manifest.json"] = sha256_bytes(self._first_manifest(manifest.digest) or data)
+        files = {
+            file.path: file.sha256
+            for file in manifest.files
+            if first is None or not file.path.startswith(EVIDENCE)
+        }
+        files["manifest.json"] = sha256_bytes(data if first is None else dump_manifest(first))
         self.objects.publish(f"datasets/{manifest.digest}", folder, files)
         name = f"manifests/{manifest.key}.json"
         if not self.objects.write(name, data, only_new=True):
@@ -153,11 +163,18 @@ class Store:
             raise CorruptionError(name, key, manifest.key)
         return Dataset(manifest, self.objects)
 
-    def _first_manifest(self, digest: str) -> bytes | None:
-        """The manifest of the run that made a dataset first, if it is there and whole."""
+    def _first_manifest(self, digest: str) -> Manifest | None:
+        """The manifest of the run that made a dataset first, if it and its evidence are there and whole."""
         name = f"datasets/{digest}/manifest.json"
         data = self.objects.read(name)
         try:
-            return data if data and load_manifest(data, name).digest == digest else None
+            manifest = load_manifest(data, name) if data else None
+            if manifest is None or manifest.digest != digest:
+                return None
+            dataset = Dataset(manifest, self.objects)
+            for file in manifest.files:
+                if file.path.startswith(EVIDENCE):
+                    dataset.reread(file.path)
         except CorruptionError:
             return None
+        return manifest

@@ -1,7 +1,6 @@
 """One flipped byte anywhere on the chain makes the audit exit non-zero and name the file."""
 
 import io
-import shutil
 from pathlib import Path
 
 import pytest
@@ -9,16 +8,13 @@ from rich.console import Console
 
 from components.lineage.commands import audit
 from components.records.errors import CorruptionError
-from components.store import Store, Workspace
-from tests.lineage.conftest import World, world  # noqa: F401
+from components.store import Store
+from tests.lineage.world import make_world
 
 
 @pytest.fixture(scope="module")
-def store(world: World, tmp_path_factory: pytest.TempPathFactory) -> Store:  # noqa: F811
-    """A copy, to be damaged."""
-    root = tmp_path_factory.mktemp("damaged")
-    shutil.copytree(world.store.workspace.store, root / "store")
-    return Store(Workspace(root))
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return make_world(tmp_path_factory.mktemp("damaged")).store
 
 
 def check(store: Store) -> tuple[int, str]:
@@ -36,7 +32,7 @@ def flip(path: Path, position: int) -> None:
 
 
 def artefacts(store: Store) -> list[Path]:
-    """One file of every kind that the chain has, by stage: tables, weights, Data Docs, manifests, pointers."""
+    """One file of every kind that the chain has, by stage: tables, weights, pages, manifests, pointers."""
     root = store.workspace.store
     kinds: dict[tuple[str, str], Path] = {}
     for manifest in store.all():

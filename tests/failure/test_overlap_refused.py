@@ -50,7 +50,7 @@ def test_a_function_on_both_sides_stops_the_stage(tmp_path: Path) -> None:
 
 def test_a_closed_repository_among_the_training_tasks_stops_the_stage(tmp_path: Path) -> None:
     train = task(1, CLOSED)
-    with pytest.raises(InputError, match="split failed on 1 of 1 rows.*repository more-itertools"):
+    with pytest.raises(InputError, match=r"split failed on 1 of 1 rows.*repository more-itertools"):
         gate(tmp_path, [train], [trajectory(train)])
 
 

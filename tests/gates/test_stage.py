@@ -122,7 +122,7 @@ def test_features_are_kept_for_every_row(run: Run) -> None:
 
 
 def test_data_docs_are_files_of_the_dataset(run: Run) -> None:
-    site = run.gates.file("files/data_docs")
+    site = run.gates.file("evidence/data_docs")
     pages = sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
     assert "index.html" in pages and "expectations/trajectories.html" in pages
     text = "".join((site / page).read_text() for page in pages)
@@ -130,10 +130,11 @@ def test_data_docs_are_files_of_the_dataset(run: Run) -> None:
     assert "great-expectations-web-assets" not in text  # nobody is told that the page was opened
 
 
-def test_the_digest_is_the_same_in_another_place(run: Run, tmp_path: Path) -> None:
+def test_digest_and_evidence_are_the_same_in_another_place(run: Run, tmp_path: Path) -> None:
     store = Store(Workspace(tmp_path))
     again = execute(GatesStage(), GatesConfig(), inputs(store, list(ROWS.values())), store)
     assert again.digest == run.gates.digest
+    assert again.manifest.files == run.gates.manifest.files
 
 
 def test_waivers_and_severities_reach_the_rows(run: Run) -> None:

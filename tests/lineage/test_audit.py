@@ -28,7 +28,7 @@ from tests.chain import (
     task,
     trajectory,
 )
-from tests.lineage.conftest import BOLTONS, CLOSED, TOOLZ, World
+from tests.lineage.world import BOLTONS, CLOSED, TOOLZ, World
 
 
 def shown(world: World, ref: str, **options: Any) -> tuple[int, str]:
@@ -114,6 +114,7 @@ def test_json_is_one_document(world: World) -> None:
     assert code == 0 and told["dataset"] == world.train.digest and told["problems"] == []
 
 
+@pytest.mark.slow
 def test_it_is_quick_for_300_megabytes_of_weights(tmp_path: Any, world: World) -> None:
     store = Store(tmp_path)
     base = publish_base(store, bytes(300_000_000))
@@ -158,7 +159,7 @@ def test_a_task_without_its_candidate_is_a_broken_link(world: World) -> None:
 
 
 def test_a_chain_that_leaves_a_level_out_is_broken(world: World) -> None:
-    checkpoint = train_on(world, world.examples.rows("examples", Example), {"tasks": world.tasks})
+    checkpoint = train_on(world, world.examples.rows("examples", Example)[:2], {"tasks": world.tasks})
     assert "no dataset behind it has the table 'accepted'" in problems(world, checkpoint)
 
 
@@ -187,7 +188,7 @@ def test_gates_that_lost_a_row_or_let_a_refused_one_pass_are_named(world: World)
     text = problems(world, gates)
     assert f"licence refused {rows[0].id}, which was accepted" in text
     assert f"{rows[1].id} is both accepted and in quarantine" in text
-    assert f"{rows[2].id} is neither accepted nor in quarantine" in text
+    assert f"{min(row.id for row in rows[2:])} is neither accepted nor in quarantine" in text
     assert "hacks could not be evaluated: boom" in text
 
 

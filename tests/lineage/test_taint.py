@@ -9,9 +9,8 @@ from components.lineage.taint import Kind, taint
 from components.records.errors import InputError
 from components.records.training import Checkpoint, Example
 from components.records.trajectory import Trajectory
-from components.store import Store, Workspace
-from tests.chain import publish, publish_checkpoint, publish_trajectories, sha, task, trajectory
-from tests.lineage.conftest import BOLTONS, CLOSED, TOOLZ, World
+from tests.chain import publish, publish_checkpoint, task, trajectory
+from tests.lineage.world import BOLTONS, CLOSED, TOOLZ, World
 
 
 def rows(world: World, kind: Kind, ref: str) -> dict[str, dict[str, int]]:

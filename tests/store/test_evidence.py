@@ -40,9 +40,7 @@ class Timed:
 
 
 def test_two_runs_that_differ_in_evidence_have_one_digest(tmp_path: Path) -> None:
-    made = [
-        execute(Timed(), Config(seconds=n), {}, Store(Workspace(tmp_path / str(n)))) for n in (1.0, 2.0)
-    ]
+    made = [execute(Timed(), Config(seconds=n), {}, Store(Workspace(tmp_path / str(n)))) for n in (1.0, 2.0)]
     assert made[0].digest == made[1].digest
     assert [row.seconds for row in made[1].rows("clocks", Clock)] == [2.0]
     assert made[1].file("evidence/docs/index.html").read_text() == "2.0"
@@ -53,3 +51,24 @@ def test_evidence_is_verified(tmp_path: Path) -> None:
     made.file("evidence/docs/index.html").write_text("forged")
     with pytest.raises(CorruptionError, match=r"index\.html"):
         made.verify()
+
+
+def test_in_one_store_the_evidence_of_the_first_run_stands(tmp_path: Path) -> None:
+    store = Store(Workspace(tmp_path))
+    first, second = (execute(Timed(), Config(seconds=n), {}, store) for n in (1.0, 2.0))
+    assert first.digest == second.digest
+    for dataset in (first, second, store.get(first.digest)):
+        dataset.verify()
+        assert [row.seconds for row in dataset.rows("clocks", Clock)] == [1.0]
+    for n in (1.0, 2.0):
+        assert execute(Timed(), Config(seconds=n), {}, store).cached
+
+
+def test_lost_evidence_is_made_again(tmp_path: Path) -> None:
+    store = Store(Workspace(tmp_path))
+    made = execute(Timed(), Config(seconds=1.0), {}, store)
+    made.file("evidence/docs/index.html").unlink()
+    again = execute(Timed(), Config(seconds=1.0), {}, store)
+    assert not again.cached
+    again.verify()
+    store.get(again.digest).verify()
