@@ -4,11 +4,11 @@ No column is ever null: Great Expectations skips nulls in row-level expectations
 pass. What is not known has a value that fails.
 """
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 
 from components.gates.dedup import text_digest
 from components.gates.licences import permissive
+from components.grading.protect import PROTECTED, is_protected
 from components.records.base import Record
 from components.records.repository import Repository
 from components.records.task import Task
@@ -16,8 +16,6 @@ from components.records.trajectory import ExitStatus, Step, Trajectory
 
 CHARACTERS_PER_TOKEN = 3
 """A low estimate for code, for models that report no token counts (the demonstrator)."""
-
-_TEST_FILE = re.compile(r"(^|/)(tests?/|test_[^/]*\.py$|[^/]*_test\.py$|conftest\.py$)")
 
 
 class Feature(Record):
@@ -55,6 +53,7 @@ class Feature(Record):
     patch_bytes: int
     patch_files: int
     test_files_touched: int
+    """Files of the patch that a submission may not change: tests, and what configures them."""
     statement_leak: bool
     """The problem statement holds a line of the fix."""
     heldout_overlap: str
@@ -108,6 +107,7 @@ def _feature(
     calls = [call for step in agent for call in step.tool_calls]
     grade = trajectory.grade
     changed = changed_files(trajectory.patch)
+    protected = (*PROTECTED, *(task.protected_paths if task else ()))
     text = text_of(trajectory)
     licence = repository.licence if repository else None
     return Feature(
@@ -139,7 +139,7 @@ def _feature(
         patch_parses=changed is not None,
         patch_bytes=len(trajectory.patch.encode()),
         patch_files=len(changed or ()),
-        test_files_touched=sum(bool(_TEST_FILE.search(path)) for path in changed or ()),
+        test_files_touched=sum(is_protected(path, protected) for path in changed or ()),
         statement_leak=task is None or statement_leaks(task),
         heldout_overlap=overlap,
         text_sha256=text_digest(text),

@@ -49,10 +49,16 @@ def test_a_grade_of_another_task_or_of_a_broken_machine_does_not_resolve() -> No
     assert broken.infrastructure and not broken.resolved
 
 
-@pytest.mark.parametrize("path", ["tests/test_a.py", "pkg/tests/data.json", "pkg/test_x.py", "conftest.py"])
+@pytest.mark.parametrize(
+    "path", ["tests/test_a.py", "pkg/tests/data.json", "pkg/test_x.py", "conftest.py", "spec/x.py"]
+)
 def test_touched_tests_are_counted(path: str) -> None:
     patch = f"--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-a\n+b\n"
-    assert feature(trajectory(TASK, patch=patch)).test_files_touched == 1
+    guarded = TASK.model_copy(update={"protected_paths": ("spec/**",)})
+    (made,) = features(
+        [trajectory(TASK, patch=patch)], {TASK.id: guarded}, {}, allowed_licences=(), overlaps={}
+    )
+    assert made.test_files_touched == 1
 
 
 def test_a_patch_that_is_no_diff_is_named_so() -> None:
