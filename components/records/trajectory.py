@@ -41,6 +41,8 @@ class Observation(Record):
 
     call_id: str
     content: str
+    cached: bool = False
+    """True: the tool reused the result of an identical earlier run of this rollout."""
 
 
 class Step(Record):

@@ -1,0 +1,61 @@
+"""Configuration of scaffolds: data, whose digest every trajectory carries."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+ToolName = Literal["search", "view", "edit", "bash", "test", "submit"]
+
+
+class AgentLimits(BaseModel):
+    """Where a rollout ends whether or not the model is ready. Each limit has its own exit status."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_turns: int = Field(12, ge=1, description="Model calls, including those that were taken back.")
+    max_malformed: int = Field(3, ge=1, description="Calls in a row that could not be parsed.")
+    max_repeats: int = Field(4, ge=2, description="The same call in a row, with the same answer.")
+    max_turn_tokens: int = Field(200, ge=1, description="Tokens of one model turn.")
+    max_tokens: int = Field(60_000, ge=1, description="Prompt and completion tokens over the whole rollout.")
+    max_context_tokens: int = Field(2048, ge=1, description="Prompt and completion tokens of one turn.")
+    wall_seconds: float = Field(1800, gt=0, description="Time in tools and in the model.")
+    test_seconds: float = Field(60, gt=0, description="One run of tests.")
+    bash_seconds: float = Field(30, gt=0, description="One command of the bash tool.")
+    infrastructure_retries: int = Field(2, ge=0, description="Fresh starts after the machine failed.")
+
+
+class ScaffoldConfig(BaseModel):
+    """How an agent sees and changes a repository."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field("flywheel", description="Part of each trajectory's id.")
+    prompt: Literal["short", "full"] = Field(
+        "short", description="`short`: tool signatures only (for small models); `full`: with descriptions."
+    )
+    tools: tuple[ToolName, ...] = Field(
+        ("search", "view", "edit", "bash", "test", "submit"), description="Tools offered."
+    )
+    temperature: float = Field(0.0, ge=0, description="Of the first sample in a context; 0 is greedy.")
+    retry_temperature: float = Field(
+        0.8, ge=0, description="Of further samples in a context that the conversation was taken back to."
+    )
+    unique_retries: bool = Field(
+        True, description="Ask the model not to repeat a turn that was taken back (`local` can)."
+    )
+    test_after_edit: bool = Field(
+        True, description="An edit that applied runs the task's visible failing tests at once."
+    )
+    on_failed_edit: Literal["rewind", "keep"] = Field(
+        "rewind", description="`rewind`: undo an edit that failed, and the turn with it; `keep`: let both stand."
+    )
+    on_failed_call: Literal["rewind", "keep"] = Field(
+        "rewind", description="The same for calls that could not be parsed or carried out."
+    )
+    edits_per_view: int = Field(
+        4, ge=1, description="Failed edits after which the last view is taken back too, to look elsewhere."
+    )
+    search_hits: int = Field(5, ge=1, description="Rows of a search.")
+    formula: Literal["ochiai", "op2"] = Field("ochiai", description="Suspiciousness of a line.")
+    view_lines: int = Field(40, ge=5, description="Lines of a view; longer functions are cut.")
+    output_chars: int = Field(2000, ge=200, description="Of bash; head and tail are kept.")

@@ -1,0 +1,85 @@
+"""What an agent loop asks of a model, and what it gets back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from pydantic import JsonValue
+
+from components.records.training import Message
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """One turn to be sampled. Equal requests ask for the same thing, whoever they are batched with."""
+
+    task_id: str
+    messages: tuple[Message, ...]
+    temperature: float = 0.0
+    """0 is greedy."""
+    max_tokens: int = 256
+    stop: tuple[str, ...] = ()
+    """Generation ends after any of these, which stay in the text."""
+    seed: int = 0
+    """Keyed by content, so that a row samples the same alone or in a batch."""
+    avoid: tuple[tuple[int, ...], ...] = ()
+    """Token ids already sampled in this very context: a model that can, samples without replacement."""
+    tools: tuple[Mapping[str, JsonValue], ...] = ()
+    """JSON schemas of the tools, for servers with native tool calls."""
+    tests_visible: bool = True
+    """Whether the failing tests are in the agent's tree."""
+    conversation: str = ""
+    """Same for all turns of one rollout: a model may keep what it computed of the shared prefix."""
+
+
+@dataclass(frozen=True)
+class NativeCall:
+    """A tool call that the server parsed itself."""
+
+    name: str
+    arguments: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class ModelReply:
+    """One sampled turn, exactly as emitted, without its stop token."""
+
+    text: str
+    calls: tuple[NativeCall, ...] = ()
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    token_ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+    finish: Literal["stop", "length"] = "stop"
+    seconds: float = 0.0
+    dollars: float = 0.0
+
+
+class Model(Protocol):
+    """A model. `generate` answers every request, in order, or raises `InfrastructureError`."""
+
+    @property
+    def name(self) -> str:
+        """Checkpoint digest, model name, or `oracle`."""
+
+    @property
+    def demonstrator(self) -> bool:
+        """True: it knows the gold patch."""
+
+    @property
+    def max_batch(self) -> int:
+        """Most requests in one call of `generate`."""
+
+    @property
+    def parallel(self) -> int:
+        """How many calls of `generate` may run at once."""
+
+    @property
+    def lockstep(self) -> bool:
+        """True: wait for every rollout's tools before each batch.
+
+        The batch is then as large as can be and its composition the same in every run.
+        """
+
+    def generate(self, requests: Sequence[ModelRequest]) -> list[ModelReply]:
+        """Sample one turn for each request."""

@@ -1,0 +1,263 @@
+"""`LocalModel`: transformers in this process, one batch over all rollouts that wait for a turn.
+
+A turn costs what is new in it: keys and values of the conversation so far are kept (`kv`). Rows that end
+leave the batch. Each row samples from its own seed, so it does not matter beside whom.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from transformers import Cache
+
+from components.agents.models import kv
+from components.agents.models.base import ModelReply, ModelRequest
+from components.agents.models.config import LocalConfig
+from components.agents.models.sampling import Chooser, Tried
+from components.agents.models.weights import load_model, load_tokenizer
+
+_BATCH_TOKENS = 4096
+"""Of one prefill batch, padding included: bounds memory."""
+_SCORE_TOKENS = 1024
+"""The same where the logits of every token are needed."""
+_KEPT_TOKENS = 65_536
+"""Of all conversations together: 1.5 GB for SmolLM2-135M in bf16."""
+_TAIL = 12
+"""Tokens looked at for a stop text."""
+
+
+@dataclass
+class _Row:
+    request: ModelRequest
+    ids: list[int]
+    """The prompt."""
+    prefix: kv.Prefix = field(default_factory=lambda: kv.Prefix((), ()))
+    """The prompt's keys and values."""
+    chooser: Chooser = field(default_factory=lambda: Chooser(0.0, 0))
+    done: bool = False
+    cut: bool = False
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Tokens to be run after a prefix."""
+
+    row: _Row
+    prefix: kv.Prefix
+    shared: int
+    ids: Sequence[int]
+
+
+class LocalModel:
+    """A causal language model in this process."""
+
+    demonstrator = False
+    parallel = 1
+    lockstep = True
+
+    def __init__(self, config: LocalConfig, *, model: Any = None, tokenizer: Any = None) -> None:
+        self.config = config
+        self.name = config.name or config.model
+        self.max_batch = config.max_batch
+        if config.threads:
+            torch.set_num_threads(config.threads)
+        self._tokenizer = tokenizer if tokenizer is not None else load_tokenizer(config.model)
+        self._model = model if model is not None else load_model(config.model, config.dtype, config.device)
+        self._model.eval()
+        kv.check_plain(self._model.config)
+        self._store = kv.PrefixStore(_KEPT_TOKENS)
+        self._ends = self._end_tokens()
+        self._longest = int(getattr(self._model.config, "max_position_embeddings", 0) or 1 << 30)
+        self._scores: dict[tuple[str, int, tuple[int, ...], float], Tried] = {}
+
+    def generate(self, requests: Sequence[ModelRequest]) -> list[ModelReply]:
+        """Sample one turn for each request."""
+        started = time.monotonic()
+        rows = [_Row(request, self._tokens(request)) for request in requests]
+        for row in rows:
+            row.done = row.cut = len(row.ids) + row.request.max_tokens > self._longest
+        running = [row for row in rows if not row.done]
+        if running:
+            with torch.inference_mode():
+                first = self._prefill(running)
+                self._avoid(running)
+                self._decode(running, first)
+        share = (time.monotonic() - started) / max(1, len(rows))
+        return [self._reply(row, share) for row in rows]
+
+    def _tokens(self, request: ModelRequest) -> list[int]:
+        chat = [{"role": message.role, "content": message.content} for message in request.messages]
+        text = self._tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
+        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def _end_tokens(self) -> frozenset[int]:
+        known = self._tokenizer.get_vocab()
+        ends = {known[token] for token in ("<|im_end|>", "<|endoftext|>") if token in known}
+        for eos in (self._tokenizer.eos_token_id, self._model.generation_config.eos_token_id):
+            ends.update(eos if isinstance(eos, list) else [] if eos is None else [eos])
+        return frozenset(ends)
+
+    def _prefill(self, rows: Sequence[_Row]) -> dict[int, torch.Tensor]:
+        """Keys and values of every prompt; the logits after it, by row."""
+        pieces = []
+        for row in rows:
+            prefix, shared = self._store.find(row.request.conversation, row.ids)
+            shared = min(shared, len(row.ids) - 1)
+            pieces.append(_Piece(row, prefix or kv.Prefix((), ()), shared, row.ids[shared:]))
+        first: dict[int, torch.Tensor] = {}
+        for batch in _batches(pieces, _BATCH_TOKENS):
+            logits, cache, end = self._run(batch, keep=1)
+            for index, piece in enumerate(batch):
+                row = piece.row
+                row.prefix = kv.take(cache, index, end - len(piece.ids), end, row.ids, piece.prefix, piece.shared)
+                first[id(row)] = logits[index, -1].float()
+        return first
+
+    def _avoid(self, rows: Sequence[_Row]) -> None:
+        """Set up each row's chooser, with the probabilities of the sequences not to be repeated."""
+        missing: list[_Piece] = []
+        for row in rows:
+            for ids in row.request.avoid:
+                if self._score_key(row, ids) not in self._scores:
+                    missing.append(_Piece(row, row.prefix, len(row.ids) - 1, [row.ids[-1], *ids[:-1]]))
+        for batch in _batches(missing, _SCORE_TOKENS):
+            logits, _, _ = self._run(batch, keep=0)
+            for index, piece in enumerate(batch):
+                row, count = piece.row, len(piece.ids)
+                warm = row.request.temperature or 1.0
+                scores = torch.log_softmax(logits[index, -count:].float() / warm, dim=-1)
+                for ids in row.request.avoid:
+                    if list(ids[:-1]) == list(piece.ids[1:]):
+                        chosen = scores[torch.arange(count), torch.tensor(ids)]
+                        self._scores[self._score_key(row, ids)] = Tried(ids, tuple(chosen.tolist()))
+        for row in rows:
+            request = row.request
+            tried = [self._scores[self._score_key(row, ids)] for ids in dict.fromkeys(request.avoid)]
+            row.chooser = Chooser(request.temperature, request.seed, tried)
+
+    def _score_key(self, row: _Row, ids: tuple[int, ...]) -> tuple[str, int, tuple[int, ...], float]:
+        return row.request.conversation, hash(tuple(row.ids)), ids, row.request.temperature
+
+    def _decode(self, rows: Sequence[_Row], first: dict[int, torch.Tensor]) -> None:
+        """Sample all rows together, token by token; rows that end leave."""
+        for row in rows:
+            self._choose(row, first[id(row)])
+        alive = [row for row in rows if not self._finished(row)]
+        if not alive:
+            return
+        width = max(len(row.ids) for row in alive)
+        room = max(row.request.max_tokens for row in alive)
+        cache = kv.new_cache(
+            [(row.prefix, len(row.ids)) for row in alive], room, self._model.config, self._model.dtype, self._device
+        )
+        mask = torch.zeros((len(alive), width + room), dtype=torch.long, device=self._device)
+        for index, row in enumerate(alive):
+            mask[index, width - len(row.ids) :] = 1
+        step = 0
+        while alive:
+            step += 1
+            logits = self._forward(
+                torch.tensor([[row.chooser.ids[-1]] for row in alive], device=self._device),
+                mask[:, : width + step],
+                torch.tensor([[len(row.ids) + step - 1] for row in alive], device=self._device),
+                cache,
+                keep=1,
+            )[:, -1].float()
+            keep = []
+            for index, row in enumerate(alive):
+                self._choose(row, logits[index])
+                if self._finished(row):
+                    begin = width - len(row.ids)
+                    known = [*row.ids, *row.chooser.ids[:step]]
+                    self._store.put(row.request.conversation, kv.take(cache, index, begin, width + step, known))
+                else:
+                    keep.append(index)
+            if len(keep) < len(alive):
+                alive = [alive[index] for index in keep]
+                kv.select(cache, keep)
+                mask = mask[keep]
+
+    def _choose(self, row: _Row, logits: torch.Tensor) -> None:
+        token = row.chooser.choose(logits.cpu())
+        count = len(row.chooser.ids)
+        row.done = token in self._ends or self._stopped(row)
+        if not row.done and count >= row.request.max_tokens:
+            row.done = row.cut = True
+
+    def _finished(self, row: _Row) -> bool:
+        if row.done and len(row.chooser.ids) == 1:
+            self._store.put(row.request.conversation, row.prefix)
+        return row.done
+
+    def _stopped(self, row: _Row) -> bool:
+        if not row.request.stop:
+            return False
+        tail = self._tokenizer.decode(row.chooser.ids[-_TAIL:])
+        return any(stop in tail for stop in row.request.stop)
+
+    def _run(self, batch: Sequence[_Piece], keep: int) -> tuple[torch.Tensor, Cache, int]:
+        """Run pieces together. Returns logits, the cache, and where its tokens end."""
+        width = max(piece.shared for piece in batch)
+        longest = max(len(piece.ids) for piece in batch)
+        config, device = self._model.config, self._device
+        cache = kv.new_cache(
+            [(piece.prefix, piece.shared) for piece in batch], longest, config, self._model.dtype, device
+        )
+        ids = torch.zeros((len(batch), longest), dtype=torch.long, device=device)
+        mask = torch.zeros((len(batch), width + longest), dtype=torch.long, device=device)
+        positions = torch.zeros((len(batch), longest), dtype=torch.long, device=device)
+        for index, piece in enumerate(batch):
+            start = longest - len(piece.ids)
+            ids[index, start:] = torch.tensor(piece.ids, device=device)
+            mask[index, width - piece.shared : width] = 1
+            mask[index, width + start :] = 1
+            positions[index, start:] = torch.arange(piece.shared, piece.shared + len(piece.ids), device=device)
+        return self._forward(ids, mask, positions, cache, keep), cache, width + longest
+
+    def _forward(
+        self, ids: torch.Tensor, mask: torch.Tensor, positions: torch.Tensor, cache: Cache, keep: int
+    ) -> torch.Tensor:
+        answer = self._model(
+            input_ids=ids,
+            attention_mask=mask,
+            position_ids=positions,
+            cache=cache,
+            use_cache=True,
+            logits_to_keep=keep,
+        )
+        logits: torch.Tensor = answer.logits
+        return logits
+
+    @property
+    def _device(self) -> torch.device:
+        device: torch.device = self._model.device
+        return device
+
+    def _reply(self, row: _Row, seconds: float) -> ModelReply:
+        ids = row.chooser.ids
+        said = ids[:-1] if ids and ids[-1] in self._ends else ids
+        return ModelReply(
+            text=self._tokenizer.decode(said),
+            prompt_tokens=len(row.ids),
+            completion_tokens=len(ids),
+            token_ids=tuple(ids),
+            logprobs=tuple(row.chooser.logprobs),
+            finish="length" if row.cut else "stop",
+            seconds=seconds,
+        )
+
+
+def _batches(pieces: Sequence[_Piece], tokens: int) -> Iterator[list[_Piece]]:
+    """Pieces of like length together, so that little is padding."""
+    batch: list[_Piece] = []
+    for piece in sorted(pieces, key=lambda item: len(item.ids)):
+        longest = len(piece.ids)
+        wasteful = batch and longest > 1.5 * len(batch[0].ids) + 16
+        if batch and (wasteful or longest * (len(batch) + 1) > tokens):
+            yield batch
+            batch = []
+        batch.append(piece)
+    if batch:
+        yield batch

@@ -1,0 +1,104 @@
+"""`OracleModel`: the demonstrator. Knows the gold patch and walks to it through the real tools.
+
+localise -> read -> edit -> test -> submit, each decided from what the conversation shows so far. Where
+localisation does not list the function it shows what to do then: search for its name, and look there.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from components.agents.models.base import ModelReply, ModelRequest
+from components.agents.models.config import OracleConfig
+from components.agents.models.hunks import Replacement, replacements
+from components.agents.source import function_at
+from components.agents.toolcall import Call, MalformedCall, parse, render
+from components.records.errors import InputError
+from components.records.task import Task
+from components.records.training import Message
+
+BuggySource = Callable[[Task], Mapping[str, bytes]]
+"""The files of a task that the bug changed, as they are in the buggy tree."""
+
+
+@dataclass(frozen=True)
+class _Turn:
+    call: Call
+    seen: str
+
+
+class OracleModel:
+    """Answers each turn from the gold patch and the conversation; keeps no state of its own."""
+
+    name = "oracle"
+    demonstrator = True
+    max_batch = 1
+    parallel = 2
+    lockstep = False
+
+    def __init__(self, tasks: Sequence[Task], buggy: BuggySource, config: OracleConfig | None = None) -> None:
+        self._tasks = {task.id: task for task in tasks}
+        self._buggy = buggy
+        self._config = config or OracleConfig()
+
+    def generate(self, requests: Sequence[ModelRequest]) -> list[ModelReply]:
+        """The next turn of each rollout."""
+        return [ModelReply(render(self._next(request))) for request in requests]
+
+    def _next(self, request: ModelRequest) -> Call:
+        task = self._tasks.get(request.task_id)
+        if task is None:
+            raise InputError(f"{request.task_id}: the oracle does not know this task")
+        turns = _turns(request.messages)
+        files = {path: data.decode("utf-8", "surrogateescape") for path, data in self._buggy(task).items()}
+        todo = replacements(task.gold_patch, files)
+        edited = [turn for turn in turns if turn.call.name == "edit" and not turn.seen.startswith("error:")]
+        if len(edited) >= len(todo):
+            tested = any(turn.call.name == "test" for turn in turns)
+            if self._config.test_before_submit and request.tests_visible and not tested:
+                return Call("test")
+            return Call("submit")
+        return self._towards(todo[len(edited)], files, turns, request.tests_visible)
+
+    def _towards(
+        self, goal: Replacement, files: Mapping[str, str], turns: Sequence[_Turn], visible: bool
+    ) -> Call:
+        """Find the place, look at it, change it."""
+        function = function_at(files[goal.path], goal.line)
+        name = function.name if function else ""
+        if any(turn.call.name == "view" and _shows(turn.seen, goal.anchor) for turn in turns):
+            return Call("edit", {"path": goal.path, "old": goal.old, "new": goal.new})
+        viewed = {(turn.call.arguments.get("path"), turn.call.arguments.get("function")) for turn in turns}
+        searched = [turn for turn in turns if turn.call.name == "search"]
+        if not searched:
+            return Call("search") if visible else Call("search", {"query": _short(name)})
+        if name and (goal.path, name) not in viewed:
+            listed = any(name in turn.seen and goal.path in turn.seen for turn in searched)
+            if listed or any("query" in turn.call.arguments for turn in searched):
+                return Call("view", {"path": goal.path, "function": name})
+            return Call("search", {"query": _short(name)})
+        first = max(1, goal.line - 15)
+        return Call("view", {"path": goal.path, "lines": f"{first}-{first + 30}"})
+
+
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _shows(seen: str, anchor: Sequence[str]) -> bool:
+    """Whether every line to be replaced is on view: a demonstration must not know more than it has seen."""
+    shown = {line[2:] for line in seen.split("\n") if line[1:2] == "|"}
+    return all(line in shown for line in anchor)
+
+
+def _turns(messages: Sequence[Message]) -> list[_Turn]:
+    out: list[_Turn] = []
+    for index, message in enumerate(messages):
+        if message.role != "assistant":
+            continue
+        try:
+            call = parse(message.content)
+        except MalformedCall:
+            continue
+        following = messages[index + 1] if index + 1 < len(messages) else None
+        out.append(_Turn(call, following.content if following is not None else ""))
+    return out

@@ -1,0 +1,68 @@
+"""Pick the next token of each row: greedily, or at random from a seed of the row's own.
+
+Sampling without replacement (UniqueRandomizer, Shi, Bieber, Singh 2020): a token's probability is lowered by
+that of the sequences already sampled that go on with it, so that no sequence comes up twice.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A sequence sampled before, with the log-probability of each token at the row's temperature."""
+
+    ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+
+    def mass_after(self, position: int) -> float:
+        """Probability of the rest of the sequence, given its first tokens."""
+        return math.exp(sum(self.logprobs[position:]))
+
+
+@dataclass
+class Chooser:
+    """Chooses the tokens of one row."""
+
+    temperature: float
+    seed: int
+    tried: Sequence[Tried] = ()
+    ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._generator = torch.Generator().manual_seed(self.seed)
+
+    def choose(self, logits: torch.Tensor) -> int:
+        """The next token, given its float32 logits."""
+        plain = torch.log_softmax(logits, dim=-1)
+        alive = [item for item in self.tried if item.ids[: len(self.ids)] == tuple(self.ids)]
+        if self.temperature <= 0 and not alive:
+            token = int(torch.argmax(logits))
+        else:
+            token = self._draw(torch.softmax(logits / (self.temperature or 1.0), dim=-1), alive)
+        self.ids.append(token)
+        self.logprobs.append(float(plain[token]))
+        return token
+
+    def _draw(self, weights: torch.Tensor, alive: Sequence[Tried]) -> int:
+        position = len(self.ids)
+        left = weights.clone()
+        for item in alive:
+            if position >= len(item.ids):
+                continue
+            token = item.ids[position]
+            # The last token of a tried sequence is out for certain, whatever rounding says.
+            final = position == len(item.ids) - 1
+            left[token] = 0.0 if final else left[token] - item.mass_after(position)
+        left.clamp_(min=0.0)
+        # Less than rounding errors is nothing: all that could follow has been tried.
+        weights = left if float(left.sum()) > 1e-6 else weights
+        if self.temperature <= 0:
+            return int(torch.argmax(weights))
+        point = torch.rand((), generator=self._generator) * weights.sum()
+        total = torch.cumsum(weights, dim=-1)
+        return min(int(torch.searchsorted(total, point.to(total.dtype), right=True)), len(weights) - 1)

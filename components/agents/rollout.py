@@ -1,0 +1,241 @@
+"""One rollout as a state machine: ask for a turn, take the answer, until done.
+
+Taking back. A turn whose edit failed can be taken back (`ScaffoldConfig.on_failed_edit`): the repository is
+restored, the step stays on record with `rewound=True`, and the next turn is sampled from the same context
+as before, at another temperature. After too many failed edits the view before them goes too; the search
+before that then answers again without the functions given up, as a further observation of the same call.
+"""
+
+import hashlib
+import time
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from components.agents.config import AgentLimits, ScaffoldConfig
+from components.agents.models.base import ModelReply, ModelRequest
+from components.agents.prompt import system_prompt
+from components.agents.scaffold import tool_schemas
+from components.agents.toolcall import Call, MalformedCall, parse
+from components.agents.tools import TOOLS, Outcome, ToolContext
+from components.agents.tools.search import listing
+from components.agents.transcript import path
+from components.records.base import canonical_json
+from components.records.repository import Recipe
+from components.records.task import Task
+from components.records.training import Message
+from components.records.trajectory import ExitStatus, Observation, Step, ToolCall, Usage
+
+
+@dataclass(frozen=True)
+class Job:
+    """One attempt at one task."""
+
+    task: Task
+    recipe: Recipe
+    attempt: int = 0
+    tests_visible: bool = True
+
+    @property
+    def key(self) -> str:
+        """Names the job: same job, same key."""
+        return f"{self.task.id}#{'' if self.tests_visible else 'hidden.'}{self.attempt}"
+
+
+class Rollout:
+    """The conversation of one job. `request` and `take` alternate until `status` is set."""
+
+    def __init__(self, job: Job, context: ToolContext, scaffold: ScaffoldConfig, limits: AgentLimits) -> None:
+        self.job, self.context, self.scaffold, self.limits = job, context, scaffold, limits
+        self.status: ExitStatus | None = None
+        self.usage = Usage()
+        statement = job.task.problem_statement if job.tests_visible else job.task.problem_statement_hidden
+        self.steps: list[Step] = [
+            Step(index=0, source="system", message=system_prompt(scaffold)),
+            Step(index=1, source="user", message=statement),
+        ]
+        self._tools = tool_schemas(scaffold)
+        self._samples: dict[str, list[tuple[int, ...]]] = {}
+        self._failed_edits: set[tuple[str, str, str]] = set()
+        self._edits_since_view = 0
+        self._malformed = 0
+
+    def messages(self) -> tuple[Message, ...]:
+        """What the next turn sees."""
+        return path(self.steps)
+
+    def request(self) -> ModelRequest:
+        """The next turn to sample."""
+        messages = self.messages()
+        key = _digest(messages)
+        earlier = self._samples.get(key, [])
+        seed = hashlib.sha256(f"{self.job.key}\0{key}\0{len(earlier)}".encode()).digest()
+        return ModelRequest(
+            task_id=self.job.task.id,
+            messages=messages,
+            temperature=self.scaffold.retry_temperature if earlier else self.scaffold.temperature,
+            max_tokens=self.limits.max_turn_tokens,
+            stop=("</function>",),
+            seed=int.from_bytes(seed[:4], "big"),
+            avoid=tuple(ids for ids in earlier if ids) if self.scaffold.unique_retries else (),
+            tools=self._tools,
+            tests_visible=self.job.tests_visible,
+            conversation=self.job.key,
+        )
+
+    def take(self, reply: ModelReply) -> None:
+        """Carry out a sampled turn and record it, taken back or not."""
+        started = time.monotonic()
+        self._samples.setdefault(_digest(self.messages()), []).append(reply.token_ids)
+        call, outcome, fixed = self._act(reply)
+        failed_edit = call is not None and call.name == "edit" and not fixed
+        policy = self.scaffold.on_failed_edit if failed_edit else self.scaffold.on_failed_call
+        rewound = (failed_edit or bool(outcome.error)) and policy == "rewind"
+        if rewound and outcome.undo is not None:
+            outcome.undo()
+        self._append(reply, call, outcome, rewound, time.monotonic() - started)
+        if failed_edit and rewound and call is not None:
+            self._failed_edits.add(_edit_key(call))
+            self._edits_since_view += 1
+            if self._edits_since_view >= self.scaffold.edits_per_view:
+                self._take_view_back()
+        elif call is not None and call.name == "view" and not outcome.error:
+            self._edits_since_view = 0
+        self.status = self._ended(reply, outcome)
+
+    def _act(self, reply: ModelReply) -> tuple[Call | None, Outcome, bool]:
+        """The parsed call, what came of it, and whether it may stand."""
+        try:
+            call = self._parse(reply)
+        except MalformedCall as error:
+            self._malformed += 1
+            cut = " (cut off: too long)" if reply.finish == "length" else ""
+            return None, Outcome.failure("malformed", f"{error}{cut}"), False
+        self._malformed = 0
+        if call.name != "edit":
+            return call, TOOLS[call.name].run(call.arguments, self.context), True
+        if _edit_key(call) in self._failed_edits:
+            return call, Outcome.failure("repeated", "this edit was tried before"), False
+        outcome = TOOLS["edit"].run(call.arguments, self.context)
+        if outcome.error or not (self.scaffold.test_after_edit and self.context.failing):
+            return call, outcome, not outcome.error
+        report = self.context.checks.run(self.context.failing)
+        content = "ok, tests pass" if report.passed else f"tests fail: {report.failure or report.summary}"
+        return call, Outcome(content, undo=outcome.undo, cached=report.cached), report.passed
+
+    def _parse(self, reply: ModelReply) -> Call:
+        if reply.calls:
+            if len(reply.calls) > 1:
+                raise MalformedCall("more than one call")
+            call = Call(reply.calls[0].name, reply.calls[0].arguments, reply.text)
+        else:
+            call = parse(reply.text)
+        if call.name not in self.scaffold.tools:
+            raise MalformedCall(f"no tool {call.name}; there are {', '.join(self.scaffold.tools)}")
+        known = {item.name: item.required for item in TOOLS[call.name].parameters}
+        if unknown := [key for key in call.arguments if key not in known]:
+            raise MalformedCall(f"{call.name} has no parameter {unknown[0]}")
+        if missing := [key for key, required in known.items() if required and key not in call.arguments]:
+            raise MalformedCall(f"{call.name} needs parameter {missing[0]}")
+        return call
+
+    def _append(
+        self, reply: ModelReply, call: Call | None, outcome: Outcome, rewound: bool, seconds: float
+    ) -> None:
+        index = len(self.steps)
+        arguments: JsonValue = dict(call.arguments) if call is not None else {}
+        made = ToolCall(
+            id=f"call_{index}", name=call.name if call else "", arguments=arguments, error=outcome.error
+        )
+        seen = Observation(call_id=made.id, content=outcome.content, cached=outcome.cached)
+        self.steps.append(
+            Step(
+                index=index,
+                source="agent",
+                message=reply.text,
+                tool_calls=(made,),
+                observations=() if outcome.done else (seen,),
+                rewound=rewound,
+                prompt_tokens=reply.prompt_tokens,
+                completion_tokens=reply.completion_tokens,
+                completion_token_ids=reply.token_ids,
+                logprobs=reply.logprobs,
+                seconds=reply.seconds + seconds,
+            )
+        )
+        self.usage = Usage(
+            prompt_tokens=self.usage.prompt_tokens + reply.prompt_tokens,
+            completion_tokens=self.usage.completion_tokens + reply.completion_tokens,
+            seconds=self.usage.seconds + reply.seconds + seconds,
+            dollars=self.usage.dollars + reply.dollars,
+        )
+
+    def _take_view_back(self) -> None:
+        """Give up the function that was viewed last, so that another can be chosen."""
+        self._edits_since_view = 0
+        active = [step for step in self.steps if step.source == "agent" and not step.rewound]
+        names = [step.tool_calls[0].name for step in active]
+        if "view" not in names:
+            return
+        position = len(names) - 1 - names[::-1].index("view")
+        if "edit" in names[position:] or "bash" in names[position:]:
+            return  # what happened since cannot be taken back with the conversation alone
+        for step in active[position:]:
+            self.steps[step.index] = step.model_copy(update={"rewound": True})
+        if (function := self.context.last_function) is not None:
+            self.context.tried.add(function)
+        for step in reversed(active[:position]):
+            call = step.tool_calls[0]
+            if call.name == "search" and not call.error and not _query(call):
+                fresh = Observation(call_id=call.id, content=listing(self.context))
+                self.steps[step.index] = step.model_copy(
+                    update={"observations": (*step.observations, fresh)}
+                )
+                break
+
+    def _ended(self, reply: ModelReply, outcome: Outcome) -> ExitStatus | None:
+        limits, turns = self.limits, len(self.steps) - 2
+        if outcome.done:
+            return ExitStatus.SUBMITTED
+        if self._malformed >= limits.max_malformed:
+            return ExitStatus.MALFORMED
+        if self._repeats() >= limits.max_repeats:
+            return ExitStatus.LOOPED
+        if (
+            self.usage.prompt_tokens + self.usage.completion_tokens >= limits.max_tokens
+            or reply.prompt_tokens + reply.completion_tokens >= limits.max_context_tokens
+        ):
+            return ExitStatus.TOKEN_LIMIT
+        if self.usage.seconds >= limits.wall_seconds:
+            return ExitStatus.TIME_LIMIT
+        return ExitStatus.TURN_LIMIT if turns >= limits.max_turns else None
+
+    def _repeats(self) -> int:
+        """How often the last turn that stands has been made in a row, with the same answer."""
+        active = [step for step in self.steps if step.source == "agent" and not step.rewound]
+        count = 0
+        for step in reversed(active):
+            if _said_and_seen(step) != _said_and_seen(active[-1]):
+                break
+            count += 1
+        return count
+
+
+def _said_and_seen(step: Step) -> tuple[str, str]:
+    return canonical_json([call.arguments for call in step.tool_calls]) + step.message, "".join(
+        item.content for item in step.observations[-1:]
+    )
+
+
+def _edit_key(call: Call) -> tuple[str, str, str]:
+    return call.arguments["path"].strip(), call.arguments["old"], call.arguments["new"]
+
+
+def _query(call: ToolCall) -> str:
+    query = call.arguments.get("query", "") if isinstance(call.arguments, dict) else ""
+    return str(query).strip()
+
+
+def _digest(messages: tuple[Message, ...]) -> str:
+    turns: JsonValue = [[message.role, message.content] for message in messages]
+    return hashlib.sha256(canonical_json(turns).encode()).hexdigest()

@@ -1,0 +1,73 @@
+"""`search`: where to look. Without a query, fault localisation; with one, names and lines that match."""
+
+from collections.abc import Iterator, Mapping
+
+from components.agents.source import function_at, spans
+from components.agents.tools.base import Outcome, Parameter, ToolContext
+
+
+class SearchTool:
+    """Ranks functions by the failing tests, or finds text."""
+
+    name = "search"
+    description = "Without query: functions ranked by suspicion (0-9). With query: matching definitions and lines."
+    parameters = (Parameter("query", "Name or text to look for.", required=False),)
+
+    def run(self, arguments: Mapping[str, str], context: ToolContext) -> Outcome:
+        """Search."""
+        query = arguments.get("query", "").strip()
+        return _find(query, context) if query else _localize(context)
+
+
+def _localize(context: ToolContext) -> Outcome:
+    if not context.failing:
+        return Outcome.failure("no_tests", "the failing tests are not known; give a query")
+    localization, cached = context.checks.localize()
+    context.localization = localization
+    if not localization.suspects:
+        return Outcome.failure("no_suspects", localization.note or "nothing found; give a query")
+    return Outcome(listing(context), cached=cached)
+
+
+def listing(context: ToolContext) -> str:
+    """The most suspicious functions that have not been given up."""
+    suspects = context.localization.suspects if context.localization else ()
+    left = [item for item in suspects if (item.path, item.function) not in context.tried] or list(suspects)
+    rows = left[: context.scaffold.search_hits]
+    return "\n".join(f"{row.path}::{row.function} {int(row.score * 9 + 0.5)}" for row in rows)
+
+
+def _find(query: str, context: ToolContext) -> Outcome:
+    hits: list[tuple[int, str, int, str]] = []
+    for path, text in _sources(context):
+        hits.extend((rank, path, line, name) for rank, line, name in _matches(query, text))
+    if not hits:
+        return Outcome.failure("not_found", f"nothing matches {query}")
+    hits.sort(key=lambda hit: hit[:3])
+    rows = hits[: context.scaffold.search_hits]
+    return Outcome("\n".join(f"{path}:{line} {name}".rstrip() for _, path, line, name in rows))
+
+
+def _sources(context: ToolContext) -> Iterator[tuple[str, str]]:
+    for path in context.checks.source_files():
+        if (text := context.text(path)) is not None:
+            yield path, text
+
+
+def _matches(query: str, text: str) -> Iterator[tuple[int, int, str]]:
+    """(rank, line, function): definitions of that name, definitions that hold it, then lines."""
+    if query not in text and query.rpartition(".")[2] not in text:
+        return
+    defined: set[int] = set()
+    for span in spans(text):
+        last = span.name.rpartition(".")[2]
+        if query in (span.name, last):
+            defined.add(span.start)
+            yield 0, span.start, span.name
+        elif query in last:
+            defined.add(span.start)
+            yield 1, span.start, span.name
+    for number, line in enumerate(text.split("\n"), start=1):
+        if query in line and number not in defined:
+            inside = function_at(text, number)
+            yield 2, number, inside.name if inside else ""
