@@ -102,10 +102,8 @@ class Checks:
         """Where the failing tests point to, and whether this rollout had asked before."""
         if self.revision is not None and (known := self._local.get(self.revision)) is not None:
             return known, True
-        if self.revision == "":
-            found = self._cache.get(self._key, self._localize)
-        else:
-            found = self._localize()
+        untouched = self.revision == ""
+        found = self._cache.get(self._key, self._localize) if untouched else self._localize()
         if self.revision is not None:
             self._local[self.revision] = found
         return found, False

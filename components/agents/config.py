@@ -47,7 +47,8 @@ class ScaffoldConfig(BaseModel):
         True, description="An edit that applied runs the task's visible failing tests at once."
     )
     on_failed_edit: Literal["rewind", "keep"] = Field(
-        "rewind", description="`rewind`: undo an edit that failed, and the turn with it; `keep`: let both stand."
+        "rewind",
+        description="`rewind`: undo an edit that failed, and the turn with it; `keep`: let both stand.",
     )
     on_failed_call: Literal["rewind", "keep"] = Field(
         "rewind", description="The same for calls that could not be parsed or carried out."

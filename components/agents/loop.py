@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -103,7 +104,8 @@ def run_rollouts(
                     batch, ready = ready[: model.max_batch], ready[model.max_batch :]
                     requests = [run.request for run in batch if run.request is not None]
                     asked[models.submit(model.generate, requests)] = batch
-                done, _ = wait([*tools, *asked], return_when=FIRST_COMPLETED)
+                pending: list[Future[Any]] = [*tools, *asked]
+                done, _ = wait(pending, return_when=FIRST_COMPLETED)
                 for future in done:
                     if future in asked:
                         for run, reply in _replies(future, asked.pop(future)):

@@ -188,9 +188,7 @@ class Rollout:
             call = step.tool_calls[0]
             if call.name == "search" and not call.error and not _query(call):
                 fresh = Observation(call_id=call.id, content=listing(self.context))
-                self.steps[step.index] = step.model_copy(
-                    update={"observations": (*step.observations, fresh)}
-                )
+                self.steps[step.index] = step.model_copy(update={"observations": (*step.observations, fresh)})
                 break
 
     def _ended(self, reply: ModelReply, outcome: Outcome) -> ExitStatus | None:

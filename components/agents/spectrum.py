@@ -102,13 +102,13 @@ def _rank(
                 grouped.setdefault((path, span.name, span.start), []).append((line, value))
 
     def order(item: tuple[tuple[str, str, int], list[tuple[int, float]]]) -> tuple[float, ...]:
-        (path, _, start), scored = item
-        best = max(value for _, value in scored)
-        in_frames = sum(frames.get((path, line), 0) for line, _ in scored)
-        share = sum(value for _, value in scored) / len(scored)
+        (path, _, start), inside = item
+        best = max(value for _, value in inside)
+        in_frames = sum(frames.get((path, line), 0) for line, _ in inside)
+        share = sum(value for _, value in inside) / len(inside)
         return (-best, -in_frames, -share, start)
 
     seen: dict[tuple[str, str], Suspect] = {}
-    for (path, name, _), scored in sorted(grouped.items(), key=lambda item: (*order(item), item[0][0])):
-        seen.setdefault((path, name), Suspect(path, name, max(value for _, value in scored)))
+    for (path, name, _), inside in sorted(grouped.items(), key=lambda item: (order(item), item[0][0])):
+        seen.setdefault((path, name), Suspect(path, name, max(value for _, value in inside)))
     return tuple(seen.values())

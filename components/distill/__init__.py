@@ -1,0 +1,1 @@
+"""Rollouts at scale: tasks in, graded trajectories out."""

@@ -92,7 +92,7 @@ def _unique(path: str, lines: list[str], first: int, count: int, new: list[str])
         # An insertion needs a neighbour to hold on to, one that a view shows: not blank, no docstring.
         before = lines[first - 2] if first >= 2 else ""
         body = span.body if span else 1
-        if first - 1 >= body and before.strip() or first > len(lines):
+        if (first - 1 >= body and before.strip()) or first > len(lines):
             low -= 1
         else:
             high += 1

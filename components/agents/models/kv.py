@@ -130,7 +130,9 @@ def take(
     layers = []
     for index, layer in enumerate(cache.layers):
         new = torch.stack((layer.keys[row, :, start:end], layer.values[row, :, start:end]))
-        layers.append(torch.cat((before.layers[index][:, :, :shared], new), dim=2) if before and shared else new)
+        layers.append(
+            torch.cat((before.layers[index][:, :, :shared], new), dim=2) if before and shared else new
+        )
     return Prefix(tuple(ids), tuple(layers))
 
 

@@ -111,7 +111,9 @@ class LocalModel:
             logits, cache, end = self._run(batch, keep=1)
             for index, piece in enumerate(batch):
                 row = piece.row
-                row.prefix = kv.take(cache, index, end - len(piece.ids), end, row.ids, piece.prefix, piece.shared)
+                row.prefix = kv.take(
+                    cache, index, end - len(piece.ids), end, row.ids, piece.prefix, piece.shared
+                )
                 first[id(row)] = logits[index, -1].float()
         return first
 
@@ -150,7 +152,11 @@ class LocalModel:
         width = max(len(row.ids) for row in alive)
         room = max(row.request.max_tokens for row in alive)
         cache = kv.new_cache(
-            [(row.prefix, len(row.ids)) for row in alive], room, self._model.config, self._model.dtype, self._device
+            [(row.prefix, len(row.ids)) for row in alive],
+            room,
+            self._model.config,
+            self._model.dtype,
+            self._device,
         )
         mask = torch.zeros((len(alive), width + room), dtype=torch.long, device=self._device)
         for index, row in enumerate(alive):
@@ -171,7 +177,9 @@ class LocalModel:
                 if self._finished(row):
                     begin = width - len(row.ids)
                     known = [*row.ids, *row.chooser.ids[:step]]
-                    self._store.put(row.request.conversation, kv.take(cache, index, begin, width + step, known))
+                    self._store.put(
+                        row.request.conversation, kv.take(cache, index, begin, width + step, known)
+                    )
                 else:
                     keep.append(index)
             if len(keep) < len(alive):
@@ -213,7 +221,9 @@ class LocalModel:
             ids[index, start:] = torch.tensor(piece.ids, device=device)
             mask[index, width - piece.shared : width] = 1
             mask[index, width + start :] = 1
-            positions[index, start:] = torch.arange(piece.shared, piece.shared + len(piece.ids), device=device)
+            positions[index, start:] = torch.arange(
+                piece.shared, piece.shared + len(piece.ids), device=device
+            )
         return self._forward(ids, mask, positions, cache, keep), cache, width + longest
 
     def _forward(

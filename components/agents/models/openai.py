@@ -16,7 +16,12 @@ from components.agents.toolcall import MalformedCall, parse
 from components.records.errors import ConfigError, InfrastructureError
 from components.records.training import Message
 
-_RETRIED = (openai.APIConnectionError, openai.RateLimitError, openai.InternalServerError, openai.ConflictError)
+_RETRIED = (
+    openai.APIConnectionError,
+    openai.RateLimitError,
+    openai.InternalServerError,
+    openai.ConflictError,
+)
 _REFUSED = (openai.AuthenticationError, openai.PermissionDeniedError, openai.NotFoundError)
 
 
@@ -67,7 +72,9 @@ class OpenAIModel:
             raise ConfigError("model", self.config.model, allowed, str(error)) from error
         except openai.BadRequestError as error:
             if "context" not in str(error).lower():
-                raise ConfigError("model", self.config.model, "requests that it accepts", str(error)) from error
+                raise ConfigError(
+                    "model", self.config.model, "requests that it accepts", str(error)
+                ) from error
             reply = ModelReply("", finish="length")  # longer than the model's context: the turn is lost
         except (*_RETRIED, _OddReplyError) as error:
             raise InfrastructureError(

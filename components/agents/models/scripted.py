@@ -17,7 +17,9 @@ class ScriptedModel:
     parallel = 1
     lockstep = False
 
-    def __init__(self, script: Sequence[str] | Script, *, name: str = "scripted", lockstep: bool = False) -> None:
+    def __init__(
+        self, script: Sequence[str] | Script, *, name: str = "scripted", lockstep: bool = False
+    ) -> None:
         self.name, self.lockstep = name, lockstep
         self._script: Script = script if callable(script) else _in_order(script)
 

@@ -6,9 +6,9 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
+from components.agents.checks import Checks
 from components.agents.config import AgentLimits, ScaffoldConfig
 from components.agents.spectrum import Localization
-from components.agents.checks import Checks
 from components.records.task import Task
 from components.sandbox.base import Session, UnsafePathError
 
@@ -80,9 +80,17 @@ class ToolContext:
 class Tool(Protocol):
     """A tool. Stateless: what it needs to remember is in the context."""
 
-    name: str
-    description: str
-    parameters: tuple[Parameter, ...]
+    @property
+    def name(self) -> str:
+        """What a call says."""
+
+    @property
+    def description(self) -> str:
+        """One line for the model."""
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Its arguments."""
 
     def run(self, arguments: Mapping[str, str], context: ToolContext) -> Outcome:
         """Carry out a call whose argument names have been checked."""

@@ -10,7 +10,9 @@ class SearchTool:
     """Ranks functions by the failing tests, or finds text."""
 
     name = "search"
-    description = "Without query: functions ranked by suspicion (0-9). With query: matching definitions and lines."
+    description = (
+        "Without query: functions ranked by suspicion (0-9). With query: matching definitions and lines."
+    )
     parameters = (Parameter("query", "Name or text to look for.", required=False),)
 
     def run(self, arguments: Mapping[str, str], context: ToolContext) -> Outcome:
