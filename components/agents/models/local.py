@@ -16,7 +16,7 @@ from components.agents.models import kv
 from components.agents.models.base import ModelReply, ModelRequest
 from components.agents.models.config import LocalConfig
 from components.agents.models.sampling import Chooser, Tried
-from components.agents.models.weights import load_model, load_tokenizer
+from components.agents.models.weights import load
 
 _BATCH_TOKENS = 4096
 """Of one prefill batch, padding included: bounds memory."""
@@ -63,8 +63,9 @@ class LocalModel:
         self.max_batch = config.max_batch
         if config.threads:
             torch.set_num_threads(config.threads)
-        self._tokenizer = tokenizer if tokenizer is not None else load_tokenizer(config.model)
-        self._model = model if model is not None else load_model(config.model, config.dtype, config.device)
+        if model is None or tokenizer is None:
+            model, tokenizer = load(config.model, config.dtype, config.device)
+        self._model, self._tokenizer = model, tokenizer
         self._model.eval()
         kv.check_plain(self._model.config)
         self._store = kv.PrefixStore(_KEPT_TOKENS)

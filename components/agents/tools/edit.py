@@ -2,9 +2,9 @@
 
 import hashlib
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
 
 from components.agents.tools.base import Outcome, Parameter, ToolContext, normal_path
+from components.grading.protect import PROTECTED, is_protected
 
 
 class EditTool:
@@ -23,7 +23,7 @@ class EditTool:
         path = normal_path(arguments["path"])
         if path is None:
             return Outcome.failure("missing_file", f"no such file: {arguments['path'].strip()}")
-        if any(fnmatchcase(path, pattern) for pattern in context.task.protected_paths):
+        if is_protected(path, context.task.protected_paths or PROTECTED):
             return Outcome.failure("protected", f"{path} is protected")
         before = context.text(path)
         if before is None:
