@@ -16,6 +16,10 @@ RESULT_FILE = "records"
 _MAX_BYTES = 256 * 2**20
 
 
+class DriverLost(SandboxError):
+    """No record of the driver's start: it never ran, or its records were destroyed."""
+
+
 def read_records(folder: Path, key: bytes) -> tuple[list[dict[str, Any]], list[str]]:
     """The records of a run in order, and what is wrong with the file.
 
@@ -60,13 +64,13 @@ def test_run(
         problems: From `read_records`.
 
     Raises:
-        SandboxError: Nothing of the repository ever ran.
+        DriverLost: There is no sign that the driver ever started.
     """
     kinds: dict[str, list[Mapping[str, Any]]] = {}
     for record in records:
         kinds.setdefault(record["kind"], []).append(record)
     if not kinds.get("hello") and not problems and not result.timed_out and not result.killed:
-        raise SandboxError(f"the test driver did not start (exit code {result.exit_code}): {_tail(result)}")
+        raise DriverLost(f"the test driver did not start (exit code {result.exit_code}): {_tail(result)}")
     found = [*problems, *(problem for record in records for problem in record.get("problems", ()))]
     results, duplicates = _results(kinds.get("test", []))
     found += [f"several tests are called {test!r}" for test in duplicates]

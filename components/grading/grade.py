@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from components.grading.evidence import DriverLost
 from components.grading.runner import HARNESS_VERSION, run_tests
 from components.grading.submission import Submission, prepare, task_files
 from components.grading.testrun import Event, TestRun
@@ -111,9 +112,22 @@ def graded_run(
             run = run_tests(
                 session, tests, recipe=recipe, timeout=limits.wall_seconds, watch=submission.watch
             )
+    except DriverLost as error:
+        if not _driver_works(tree, sandbox, recipe):
+            return _broken(task, str(error)), None
+        run = TestRun(statuses={}, exit_code=-1, trusted=False, problems=(f"records destroyed: {error}",))
     except InfrastructureError as error:
         return _broken(task, str(error)), None
     return verdict(task, submission, run, baseline), run
+
+
+def _driver_works(tree: Tree, sandbox: Sandbox, recipe: Recipe) -> bool:
+    """Whether the machine is able to run tests: asked with no test at all, so that no code of anybody's runs."""
+    try:
+        with sandbox.open(tree) as session:
+            return run_tests(session, ["no such test"], recipe=recipe, timeout=60).trusted
+    except InfrastructureError:
+        return False
 
 
 def regrade(

@@ -72,7 +72,7 @@ def run_tests(
         A status for each test asked for, and whether the report can be trusted.
 
     Raises:
-        InfrastructureError: The driver did not get as far as the first line of the repository's code.
+        InfrastructureError: The sandbox failed, or there is no sign that the driver ever started (`DriverLost`).
     """
     boot, sources = _sources()
     key = secrets.token_bytes(32)
