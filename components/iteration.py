@@ -6,7 +6,7 @@ The runner (a Prefect flow, or `run` below) goes through `components.graph.STEPS
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from components.graph import COMPARE_INCUMBENT, EVALUATE_INCUMBENT, STEPS, Step, run_step
 from components.params import Params
@@ -56,7 +56,7 @@ class _RecordConfig(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     record: Iteration
-    evidence: IterationEvidence
+    evidence: IterationEvidence = Field(json_schema_extra={"affects_output": False})
 
 
 class _RecordStage:
@@ -147,7 +147,8 @@ def conclude(running: Running, *, prefect_run: str = "") -> Dataset:
     against = datasets.get("compare_incumbent")
     rows = against.rows("comparisons", Comparison) if against else []
     promoted, reason = judge(_main(rows), running.champion)
-    if promoted:
+    newest = running.number >= last_number(store)  # an old iteration that is repeated changes no champion
+    if promoted and newest:
         tracker.promote(tracked)
     record = Iteration(
         number=running.number,
@@ -163,7 +164,7 @@ def conclude(running: Running, *, prefect_run: str = "") -> Dataset:
         mlflow_run=tracked.run_id, mlflow_model=tracked.model_id, prefect_run=prefect_run, data_commit=commit
     )
     written = execute(_RecordStage(), _RecordConfig(record=record, evidence=evidence), made, store)
-    if promoted:
+    if promoted and newest:
         store.set_pointer(CHAMPION, train.digest)
     store.set_pointer(f"iterations/{running.number:04d}", written.digest)
     return written
