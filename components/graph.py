@@ -124,6 +124,15 @@ def find_step(name: str) -> Step:
     return {step.name: step for step in (*STEPS, EVALUATE_INCUMBENT, COMPARE_INCUMBENT)}[name]
 
 
+def needed(target: Step) -> list[Step]:
+    """A step and all that it reads, in the order in which they run."""
+    wanted = {target.name}
+    for step in reversed(STEPS):
+        if step.name in wanted:
+            wanted |= set(step.inputs.values())
+    return [step for step in STEPS if step.name in wanted]
+
+
 def run_step(step: Step, params: Params, store: Store, datasets: Mapping[str, Dataset]) -> Dataset:
     """Run one step on the datasets made so far, or find its result in the store."""
     inputs = {name: datasets[source] for name, source in step.inputs.items()}

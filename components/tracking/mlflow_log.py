@@ -45,7 +45,7 @@ class Tracker:
     def __init__(self, workspace: Workspace, uri: str, experiment: str, model: str) -> None:
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
         os.environ.setdefault("DO_NOT_TRACK", "true")
-        self.uri = uri or workspace.mlflow_uri
+        self.uri = tracking_uri(workspace, uri)
         self._name, self._experiment = model, experiment
         self._local = not uri
         self._root = workspace.root
@@ -214,6 +214,11 @@ class Tracker:
             tags={"flywheel.checkpoint": checkpoint.digest, "flywheel.train_dataset": dataset_digest},
         )
         return str(version.version)
+
+
+def tracking_uri(workspace: Workspace, configured: str) -> str:
+    """The server that is configured, or the workspace's database."""
+    return configured or workspace.mlflow_uri
 
 
 def _migrate(uri: str) -> None:
