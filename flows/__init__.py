@@ -16,3 +16,5 @@ for _name, _value in {
     "PREFECT_CLOUD_ENABLE_ORCHESTRATION_TELEMETRY": "false",
 }.items():
     os.environ.setdefault(_name, _value)
+
+Path(os.environ["PREFECT_HOME"]).mkdir(parents=True, exist_ok=True)

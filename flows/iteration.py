@@ -1,5 +1,6 @@
 """The `iteration` flow: the whole loop. `python -m flows.iteration --help`."""
 
+import logging
 import sys
 from typing import Annotated
 
@@ -16,8 +17,8 @@ from components.report.page import write_page
 from components.report.summary import summarise
 from components.report.terminal import print_summary
 from components.tracking.mlflow_log import tracking_uri
-from flows.requests import IterationRequest
-from flows.runner import begin_request, step_task
+from flows.requests import IterationRequest, RunRequest
+from flows.runner import begin_request, params_of, step_task
 
 
 @flow(name="iteration", flow_run_name="iteration", validate_parameters=True, persist_result=False)
@@ -62,18 +63,18 @@ def main(
         python -m flows.iteration --profile smoke
         python -m flows.iteration --next --set train.epochs=3
     """
+    # Prefect would log an error that is one line for the user as a traceback; its own are kept in its database.
+    logging.getLogger("prefect").setLevel(logging.CRITICAL)
+    fields = {
+        "profile": profile,
+        "iteration": number,
+        "following": following,
+        "overrides": override or [],
+        "params_file": params,
+    }
     try:
-        iteration(
-            IterationRequest.model_validate(
-                {
-                    "profile": profile,
-                    "iteration": number,
-                    "following": following,
-                    "overrides": override or [],
-                    "params_file": params,
-                }
-            )
-        )
+        params_of(RunRequest(profile=profile, overrides=override or [], params_file=params))  # before a server starts
+        iteration(IterationRequest.model_validate(fields))
     except FlywheelError as error:
         Console(stderr=True).print(f"error: {error}", style="red", highlight=False, soft_wrap=True)
         sys.exit(error.exit_code)
