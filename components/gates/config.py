@@ -54,7 +54,7 @@ class DedupConfig(_Config):
         description="Jaccard similarity of shingles that makes duplicates.",
     )
     shingle: int = Field(5, ge=1, description="Words per shingle.")
-    permutations: int = Field(128, ge=16, description="MinHash permutations; more find more candidate pairs.")
+    permutations: int = Field(64, ge=16, description="MinHash permutations; more find more candidate pairs.")
 
 
 class OverlapConfig(_Config):
@@ -64,7 +64,7 @@ class OverlapConfig(_Config):
         0.9, gt=0, le=1, description="Jaccard similarity from which two problem statements are the same."
     )
     shingle: int = Field(5, ge=1, description="Words per shingle.")
-    permutations: int = Field(128, ge=16, description="MinHash permutations.")
+    permutations: int = Field(64, ge=16, description="MinHash permutations.")
 
 
 class GatesConfig(_Config):

@@ -9,6 +9,7 @@ duplicates twice removes nothing more.
 import hashlib
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 _WORD = re.compile(r"\w+|[^\w\s]")
@@ -31,6 +32,15 @@ def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
     return len(left & right) / union if union else 1.0
 
 
+@dataclass(frozen=True)
+class Sketch:
+    """A text as the index sees it."""
+
+    parts: frozenset[str]
+    hashes: Any
+    """MinHash of the parts."""
+
+
 class NearIndex:
     """Texts that can be asked for the ones at least `threshold` like another."""
 
@@ -45,23 +55,24 @@ class NearIndex:
         )
         self._sets: dict[str, frozenset[str]] = {}
 
-    def add(self, row: str, text: str) -> None:
-        """Add one text."""
-        self._sets[row] = parts = shingles(text, self._shingle)
-        self._buckets.insert(row, self._sketch(parts))
-
-    def matches(self, text: str) -> list[str]:
-        """Ids of the texts that are alike, sorted."""
-        parts = shingles(text, self._shingle)
-        found = self._buckets.query(self._sketch(parts))
-        return sorted(row for row in found if jaccard(parts, self._sets[row]) >= self._threshold)
-
-    def _sketch(self, parts: frozenset[str]) -> Any:
+    def sketch(self, text: str) -> Sketch:
+        """What `add` and `matches` look at; the costly part, so made once a text."""
         from datasketch import MinHash
 
-        sketch = MinHash(num_perm=self._permutations, seed=1)
-        sketch.update_batch([part.encode() for part in sorted(parts)])
-        return sketch
+        parts = shingles(text, self._shingle)
+        hashes = MinHash(num_perm=self._permutations, seed=1)
+        hashes.update_batch([part.encode() for part in sorted(parts)])
+        return Sketch(parts, hashes)
+
+    def add(self, row: str, sketch: Sketch) -> None:
+        """Add one text."""
+        self._sets[row] = sketch.parts
+        self._buckets.insert(row, sketch.hashes)
+
+    def matches(self, sketch: Sketch) -> list[str]:
+        """Ids of the texts that are alike, sorted."""
+        found = self._buckets.query(sketch.hashes)
+        return sorted(row for row in found if jaccard(sketch.parts, self._sets[row]) >= self._threshold)
 
 
 def clusters(
@@ -83,10 +94,11 @@ def clusters(
 
     index = NearIndex(threshold=threshold, shingle=shingle, permutations=permutations)
     for row in first:
-        for other in index.matches(texts[row]):
+        sketch = index.sketch(texts[row])
+        for other in index.matches(sketch):
             low, high = sorted((root(row), root(other)))
             parent[high] = low
-        index.add(row, texts[row])
+        index.add(row, sketch)
     groups: dict[str, list[str]] = {}
     for row, copies in first.items():
         groups.setdefault(root(row), []).extend(copies)

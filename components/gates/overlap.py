@@ -68,9 +68,9 @@ def contaminated(tasks: Iterable[Task], config: OverlapConfig) -> dict[str, tupl
         threshold=config.statement_threshold, shingle=config.shingle, permutations=config.permutations
     )
     for row, task in heldout.items():
-        index.add(row, task.problem_statement)
+        index.add(row, index.sketch(task.problem_statement))
     for row, task in train.items():
-        alike = index.matches(task.problem_statement)
+        alike = index.matches(index.sketch(task.problem_statement))
         if alike:
             out.setdefault(row, []).append(f"statement of {alike[0]}")
     return {row: tuple(reasons) for row, reasons in sorted(out.items())}
