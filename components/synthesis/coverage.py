@@ -14,7 +14,7 @@ class CoveredLines:
         rows = coverage.filter(pc.equal(coverage["repository_id"], pa.scalar(repository_id)))
         self._lines: dict[str, frozenset[int]] = {}
         for path in rows["path"].unique().to_pylist():
-            lines = pc.list_flatten(rows.filter(pc.equal(rows["path"], pa.scalar(path)))["lines"])
+            lines = pc.list_flatten(rows.filter(pc.equal(rows["path"], pa.scalar(str(path))))["lines"])
             self._lines[str(path)] = frozenset(line for line in lines.unique().to_pylist() if line)
 
     def touches(self, path: str, hunk: Hunk) -> bool:

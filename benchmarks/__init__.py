@@ -1,0 +1,1 @@
+"""Side-by-side measurements that back the figures in the documentation."""
