@@ -72,7 +72,7 @@ def test_edges(tmp_path: Path, data: bytes, start: int, end: int, new: bytes) ->
 TEXT = st.text("ab \t\r\n", max_size=30).map(str.encode)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=TEXT, new=TEXT, cut=st.tuples(st.integers(0, 30), st.integers(0, 30)))
 def test_any_edit(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, new: bytes, cut: tuple[int, int]

@@ -145,7 +145,7 @@ def sources(draw: st.DrawFn) -> bytes:
     return mark + text.encode().replace(b"\n", newline)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=sources())
 def test_made_up_code(data: bytes) -> None:
     module = ParsedModule.parse("pkg/m.py", data)
@@ -166,7 +166,7 @@ def test_made_up_code(data: bytes) -> None:
             )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=sources())
 def test_rewriters_yield_no_broken_code_of_their_own(data: bytes) -> None:
     _, rejected = candidates(data, max_lines=None)

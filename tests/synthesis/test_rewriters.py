@@ -55,7 +55,7 @@ CASES: dict[str, list[tuple[str, list[str]]]] = {
         ("while True: break", []),
         ("return a if b else c", ["return a if not b else c"]),
         ("return [x for x in a if x.ok]", ["return [x for x in a if not x.ok]"]),
-        ("if f'{a}': return b", ["if not (f'{a}'): return b"]),
+        ("if f'{a}': return b", ["if not f'{a}': return b"]),
     ],
     "constant": [
         ("a = 8", ["a = 7", "a = 9"]),
@@ -151,6 +151,7 @@ CASES: dict[str, list[tuple[str, list[str]]]] = {
         ("a += b", ["a -= b", "a = b"]),
         ("a //= b", ["a %= b", "a /= b"]),
         ("a += [b]", ["a = [b]"]),
+        ("a += ', ' + b", ["a = ', ' + b"]),
         ("a @= b", []),
     ],
     "string_literal": [
@@ -171,7 +172,9 @@ CASES: dict[str, list[tuple[str, list[str]]]] = {
     "swap_operands": [
         ("return a - b", ["return b - a"]),
         ("return a - b - c", ["return c - (a - b)", "return b - a - c"]),
-        ("return (a + b) / c", ["return c / (a + b)", "return (b + a) / c"]),
+        ("return (a + b) / c", ["return c / (a + b)"]),
+        ("return a + str(b)", ["return str(b) + a"]),
+        ("return a + [b]", ["return [b] + a"]),
         ("return (a) - b", ["return b - (a)"]),
         ("return a - (b)", ["return (b) - a"]),
         ("return a * b", []),
@@ -211,6 +214,9 @@ CASES: dict[str, list[tuple[str, list[str]]]] = {
     "unwrap_call": [
         ("return list(a)", ["return a"]),
         ("return list(x for x in a)", ["return (x for x in a)"]),
+        ("return list((a, b))", ["return (a, b)"]),
+        ("return list([a]), len({a: b})", ["return [a], len({a: b})", "return list([a]), {a: b}"]),
+        ("return abs(-a)", ["return -a"]),
         ("return str(a + b)", ["return (a + b)"]),
         ("return a.strip()", ["return a"]),
         ("return (a + b).strip()", ["return (a + b)"]),

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from components.synthesis.edit import Edit
+from components.synthesis.procedural.base import is_sequence
 from components.synthesis.source import ParsedModule
 
 _OTHER: dict[type[ast.operator], tuple[str, tuple[str, ...]]] = {
@@ -29,18 +30,10 @@ class Arithmetic:
     name: ClassVar[str] = "arithmetic"
 
     def spans(self, module: ParsedModule) -> Iterator[Edit]:
-        """One or two edits per binary operator; none on text, where the result would only crash."""
+        """One or two edits per binary operator; none on text and lists, where the result would only crash."""
         for site, node in module.sites(ast.BinOp):
-            if type(node.op) not in _OTHER or _is_text(node.left) or _is_text(node.right):
+            if type(node.op) not in _OTHER or is_sequence(node.left) or is_sequence(node.right):
                 continue
             old, others = _OTHER[type(node.op)]
             for new in others:
                 yield from module.operator(site, node.left, node.right, old, new)
-
-
-def _is_text(node: ast.expr) -> bool:
-    if isinstance(node, ast.BinOp):  # 'a' + b + 'c'
-        return _is_text(node.left) or _is_text(node.right)
-    return isinstance(node, ast.JoinedStr) or (
-        isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes))
-    )

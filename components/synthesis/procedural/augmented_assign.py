@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from components.synthesis.edit import Edit
+from components.synthesis.procedural.base import is_sequence
 from components.synthesis.source import ParsedModule
 
 _OTHER: dict[type[ast.operator], tuple[str, tuple[str, ...]]] = {
@@ -33,6 +34,6 @@ class AugmentedAssign:
         for site, node in module.sites(ast.AugAssign):
             old, others = _OTHER.get(type(node.op), ("", ()))
             for new in others:
-                if new == "-=" and isinstance(node.value, (ast.JoinedStr, ast.List, ast.Tuple)):
+                if new != "=" and is_sequence(node.value):
                     continue
                 yield from module.operator(site, node.target, node.value, old, new)

@@ -12,9 +12,14 @@ from components.synthesis.source import ParsedModule
 STRATEGY = "procedural"
 
 # Operands that need no parentheses after `not`, before `+ 1` and the like.
-_TIGHT = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.Constant)
+_DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.JoinedStr)
+_TIGHT = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.Constant, *_DISPLAYS)
 _ARITHMETIC = (*_TIGHT, ast.UnaryOp)
 _LOGGING = frozenset({"warn", "warning", "debug", "info", "error", "exception", "critical", "log", "print"})
+
+_MAKES_SEQUENCE = frozenset(
+    {"str", "repr", "bytes", "list", "tuple", "join", "format", "strip", "lower", "upper"}
+)
 
 
 class Rewriter(Protocol):
@@ -35,7 +40,12 @@ def pick(options: Sequence[str], *key: object) -> str:
 def parenthesised(module: ParsedModule, node: ast.expr) -> str:
     """Source of an operand, in parentheses unless it binds tighter than arithmetic."""
     text = module.text(node)
-    return text if isinstance(node, _ARITHMETIC) else f"({text})"
+    return text if isinstance(node, _ARITHMETIC) or _has_parentheses(node, text) else f"({text})"
+
+
+def _has_parentheses(node: ast.expr, text: str) -> bool:
+    """Whether they belong to the node itself, as those of a generator or of most tuples do."""
+    return isinstance(node, (ast.GeneratorExp, ast.Tuple)) and text.startswith("(") and text.endswith(")")
 
 
 def negated(module: ParsedModule, node: ast.expr) -> str:
@@ -80,6 +90,17 @@ def is_condition(site: Site) -> bool:
     if isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not):
         return True
     return isinstance(parent, ast.BoolOp) and site.parent is not None and is_condition(site.parent)
+
+
+def is_sequence(node: ast.expr) -> bool:
+    """Whether an operand is text, a list or a tuple by the look of it."""
+    if isinstance(node, ast.BinOp):  # 'a' + b + 'c'
+        return is_sequence(node.left) or is_sequence(node.right)
+    if isinstance(node, ast.Call):
+        return callee(node) in _MAKES_SEQUENCE
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, (str, bytes))
+    return isinstance(node, (ast.JoinedStr, ast.List, ast.Tuple, ast.ListComp))
 
 
 def is_integer(node: ast.AST | None) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from components.synthesis.edit import Edit
-from components.synthesis.procedural.base import parenthesised
+from components.synthesis.procedural.base import is_sequence, parenthesised
 from components.synthesis.source import ParsedModule
 
 _ORDERED: dict[type[ast.operator], str] = {
@@ -21,7 +21,7 @@ _ORDERED: dict[type[ast.operator], str] = {
 
 
 class SwapOperands:
-    """Compute the wrong way round. `+` too, for text and lists; on numbers it is refused as equivalent."""
+    """Compute or join the wrong way round."""
 
     name: ClassVar[str] = "swap_operands"
 
@@ -30,6 +30,8 @@ class SwapOperands:
         for site, node in module.sites(ast.BinOp):
             if type(node.op) not in _ORDERED:
                 continue
+            if isinstance(node.op, ast.Add) and not (is_sequence(node.left) or is_sequence(node.right)):
+                continue  # most likely numbers
             if isinstance(node.op, ast.Mod) and isinstance(node.left, (ast.Constant, ast.JoinedStr)):
                 continue  # text formatting
             start, end = module.start(node), module.end(node)

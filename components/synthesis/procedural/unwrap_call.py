@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from components.synthesis.edit import Edit
-from components.synthesis.procedural.base import in_message
+from components.synthesis.procedural.base import in_message, parenthesised
 from components.synthesis.source import ParsedModule
 
 _TYPES = frozenset({"bool", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"})
@@ -26,17 +26,8 @@ class UnwrapCall:
             if isinstance(call.func, ast.Name) and call.func.id in _FUNCTIONS and len(call.args) == 1:
                 argument = call.args[0]
                 if not call.keywords and not isinstance(argument, ast.Starred):
-                    yield module.replace(site, call, _operand(module, argument))
+                    yield module.replace(site, call, parenthesised(module, argument))
             elif isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS and not call.args:
                 dot = module.token(module.end(call.func.value), module.end(call.func), ".")
                 if dot:
                     yield module.edit(site, dot[0], module.end(call), "")
-
-
-def _operand(module: ParsedModule, node: ast.expr) -> str:
-    text = module.text(node)
-    if isinstance(node, ast.GeneratorExp):  # its span takes the call's parentheses along
-        return text if text.startswith("(") else f"({text})"
-    tight = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.Constant, ast.List, ast.Dict, ast.Set)
-    comprehensions = (ast.ListComp, ast.SetComp, ast.DictComp)
-    return text if isinstance(node, (*tight, *comprehensions)) else f"({text})"
