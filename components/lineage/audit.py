@@ -73,5 +73,6 @@ def _node(dataset: Dataset, chain: Chain) -> Node:
         cost=manifest.cost,
         deterministic=manifest.deterministic,
         why=manifest.why,
+        followed=not chain.ends_at(dataset.digest),
         data_docs=str(dataset.file(page)) if whole else "",
     )

@@ -12,6 +12,10 @@ from components.store.manifest import OutputFile, load_manifest
 CHAMPION = "champion"
 CHAMPION_POINTER = "champions/current"
 POINTERS = ("champions", "iterations")
+STEERING = "mix"
+"""Table of an analysis. It says how many tasks of which kind to make and gives no row to any of them, so the
+chain ends there: else it would hold every iteration that ever was. An analysis has an audit of its own.
+"""
 
 
 @dataclass
@@ -40,6 +44,10 @@ class Chain:
                     return self.datasets[parent]
             level = following
         return None
+
+    def ends_at(self, digest: str) -> bool:
+        """True for a dataset whose own inputs are not followed."""
+        return digest != self.root and STEERING in self.datasets[digest].manifest.rows
 
     def readable(self, dataset: Dataset, table: str) -> bool:
         """True when the dataset has the table and its files are whole."""
@@ -109,6 +117,8 @@ def follow(store: Store, start: Dataset) -> Chain:
     queue = [start]
     while queue:
         child = queue.pop(0)
+        if chain.ends_at(child.digest):
+            continue
         for name, digest in sorted(child.manifest.inputs.items()):
             if digest in chain.datasets:
                 continue

@@ -75,6 +75,9 @@ def _add(
         branch.add(f"[dim]config {escape(told[:200])}{'…' if len(told) > 200 else ''}[/]")
     if node.rejected:
         branch.add("rejected: " + escape(", ".join(f"{count} {why}" for why, count in node.rejected.items())))
+    if not node.followed:
+        branch.add("[dim]steered the mix of tasks and gave no row to it: not followed further[/]")
+        return
     if not node.deterministic:
         branch.add(f"[yellow]not deterministic: {escape(node.why)}[/]")
     if "verdicts" in node.rows:

@@ -41,6 +41,8 @@ class Node(Record):
     cost: dict[str, float]
     deterministic: bool
     why: str
+    followed: bool
+    """False: it steered what was made and gave no row, so the chain ends here."""
     data_docs: str
     """Where the page of the gates lies; empty for other stages."""
 

@@ -12,12 +12,15 @@ from rich.console import Console
 from components.lineage.audit import audit_checkpoint
 from components.lineage.commands import audit
 from components.records.errors import InputError
+from components.records.evaluation import MixWeight
 from components.records.quality import Quarantined, Verdict
+from components.records.task import Candidate
 from components.records.training import Checkpoint, Example
 from components.records.trajectory import Trajectory
 from components.store import Dataset, Store
 from tests.chain import (
     Tables,
+    candidate,
     publish,
     publish_base,
     publish_checkpoint,
@@ -122,6 +125,24 @@ def test_it_is_quick_for_300_megabytes_of_weights(tmp_path: Any, world: World) -
     report = audit_checkpoint(store, base.digest)
     assert report.ok and report.bytes > 300_000_000
     assert time.perf_counter() - clock < 3
+
+
+def test_what_only_steered_is_verified_and_not_followed(world: World) -> None:
+    """Else the chain of the hundredth nightly run would hold the weights of ninety-nine others."""
+    store = world.store
+    weight = MixWeight(strategy="x", repository_id=BOLTONS.id, attempted=1, resolved=0, weight=1.0)
+    analysis = publish(store, "analyse", {"trained": world.train}, {"mix": (MixWeight, [weight])})
+    steered = publish(
+        store,
+        "synthesis",
+        {"repositories": world.repositories, "mix": analysis},
+        {"candidates": (Candidate, [candidate(77, BOLTONS)])},
+    )
+    report = audit_checkpoint(store, steered.digest)
+    assert {node.stage for node in report.nodes} == {"synthesis", "repositories", "analyse"} and report.ok
+    assert {node.stage for node in report.nodes if not node.followed} == {"analyse"}
+    assert "steered the mix" in shown(world, steered.digest)[1]
+    assert "train" in {node.stage for node in audit_checkpoint(store, analysis.digest).nodes}
 
 
 def train_on(world: World, rows: Sequence[Example], inputs: Mapping[str, Dataset] | None = None) -> Dataset:
