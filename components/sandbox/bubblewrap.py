@@ -19,7 +19,8 @@ from components.sandbox.base import COLLECT_ENV, FIXED_ENV, REPO, Diff, ExecResu
 from components.sandbox.collecting import take
 from components.sandbox.config import SandboxConfig
 from components.sandbox.holder import DISK, Holder, prepare
-from components.sandbox.namespaces import NamespaceWatch, limited
+from components.sandbox.limiting import limited
+from components.sandbox.namespaces import NamespaceWatch
 from components.sandbox.running import Outcome, supervise
 from components.sandbox.workcopy import WorkCopy
 
@@ -165,7 +166,7 @@ class BubblewrapSession:
         try:
             try:
                 process = subprocess.Popen(
-                    self._holder.command(options, limited(limits, argv)),
+                    self._holder.command(options, limited(limits, argv, pids=True)),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,

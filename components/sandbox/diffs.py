@@ -34,6 +34,20 @@ class Change(NamedTuple):
     new: Content | None
 
 
+def original(pristine: str, base: Mapping[str, Content | None], path: str) -> Content | None:
+    """What a diff starts from: the pristine file, unless `base` says otherwise."""
+    if path in base:
+        return base[path]
+    file = f"{pristine}/{path}"
+    try:
+        found = os.lstat(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    return Content(Path(file).read_bytes(), bool(found.st_mode & stat.S_IXUSR))
+
+
 def ignored(path: str) -> bool:
     """Is it inside a cache?"""
     return any(part in IGNORED_FOLDERS for part in path.split("/"))

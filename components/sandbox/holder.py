@@ -22,7 +22,8 @@ DISK = "/s/disk"
 MERGED = "/s/merged"
 """The overlay, as the holder sees it."""
 
-_ETC = Path(__file__).parent / "etc"
+ETC = Path(__file__).parent / "etc"
+"""The few files of /etc that commands see."""
 _HOST_ETC = ("/etc/ld.so.cache", "/etc/alternatives")
 _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _START_SECONDS = 30
@@ -182,7 +183,7 @@ class Holder:
                 stream.close()
 
     def _etc(self) -> list[str]:
-        return [f"/etc/{path.name}" for path in sorted(_ETC.iterdir())] + [
+        return [f"/etc/{path.name}" for path in sorted(ETC.iterdir())] + [
             path for path in _HOST_ETC if Path(path).exists()
         ]
 
@@ -204,7 +205,7 @@ class Holder:
             outer += ["--ro-bind", str(prefix), f"/s/python{index}"]
         outer += ["--perms", "0755", "--dir", "/s/etc"]
         for path in self._etc():
-            source = _ETC / Path(path).name
+            source = ETC / Path(path).name
             outer += ["--ro-bind", str(source if source.exists() else path), f"/s{path}"]
         outer += ["--perms", "0755", "--size", str(disk_mb << 20), "--tmpfs", DISK]
         for name, mode in (("upper", "0755"), ("work", "0755"), ("tmp", "1777")):

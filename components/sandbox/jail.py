@@ -92,7 +92,7 @@ class Jail:
     def _parent(self, path: str, *, create: bool = False, follow: bool = True) -> Iterator[tuple[int, str]]:
         """The folder that really holds the last component, open, and that component's name."""
         with contextlib.ExitStack() as opened:
-            todo = _parts(path)
+            todo = split_path(path)
             folders = [self.root_fd]
             links = 0
             while True:
@@ -135,7 +135,8 @@ class Jail:
             os.chown(name, self._owner, self._owner, dir_fd=parent, follow_symlinks=False)
 
 
-def _parts(path: str) -> list[str]:
+def split_path(path: str) -> list[str]:
+    """The components of a path relative to /repo, refused if they lead out of it or name nothing."""
     if not path or "\0" in path or path.startswith("/"):
         raise _unsafe(path)
     parts: list[str] = []

@@ -16,8 +16,6 @@ from components.sandbox.usage import proportional_kb, usage
 _INODES_PER_MB = 256
 _FULL_BYTES = 64 << 10
 _FORKING_SECONDS = 0.5
-_OPEN_FILES = 1024
-_ADDRESS_SPACE_FACTOR = 4  # threads and allocators reserve far more than they use
 
 
 class NamespaceWatch:
@@ -120,23 +118,3 @@ class NamespaceWatch:
         with contextlib.suppress(OSError), os.scandir(self._proc) as entries:
             return [entry.name for entry in entries if entry.name.isdigit()]
         return []
-
-
-def limited(limits: Limits, argv: list[str]) -> list[str]:
-    """A command line that runs `argv` under the limits that the kernel keeps.
-
-    They are set inside, as the last step, since only there do processes count per session; and by a
-    program, since root may lack the right to set those of another user's process.
-    """
-    disk, memory = limits.disk_mb << 20, limits.memory_mb << 20
-    values = {
-        "core": 0,
-        "cpu": int(limits.cpu_seconds) + 2,
-        "fsize": disk,
-        "data": memory,
-        "as": memory * _ADDRESS_SPACE_FACTOR,
-        "nofile": _OPEN_FILES,
-        "memlock": 1 << 20,
-        "nproc": limits.pids + 1,  # process 1 counts, and is not the caller's
-    }
-    return ["/usr/bin/prlimit", *(f"--{name}={value}" for name, value in values.items()), "--", *argv]

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from components.sandbox.base import Diff
-from components.sandbox.diffs import Change, Content, changed_paths, ignored, regular_files, render
+from components.sandbox.diffs import Change, Content, changed_paths, ignored, original, regular_files, render
 from components.sandbox.jail import Jail
 
 
@@ -36,7 +36,6 @@ class WorkCopy:
         self._jail = Jail(folder_fd, owner)
         self._base: dict[str, Content | None] = {}
         """What the diff starts from, where that is not the pristine tree."""
-        self._ready = False
         for path in remove:
             self._jail.delete(path)
             self._base[path] = None
@@ -71,18 +70,10 @@ class WorkCopy:
         changes = []
         for path in sorted(paths | self._base.keys()):
             try:
-                changes.append(Change(path, self._old(path), self._new(path)))
+                changes.append(Change(path, original(self._pristine, self._base, path), self._new(path)))
             except OSError as error:
                 refused[path] = f"{error.strerror}; left out of the diff"
         return render(changes, refused)
-
-    def _old(self, path: str) -> Content | None:
-        if path in self._base:
-            return self._base[path]
-        file = Path(self._pristine, path)
-        if file.is_symlink() or not file.is_file():
-            return None
-        return Content(file.read_bytes(), bool(file.stat().st_mode & 0o100))
 
     def _new(self, path: str) -> Content | None:
         found = self._jail.read_plain(path)
