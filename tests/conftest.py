@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from components.records.repository import Environment, Recipe, Repository
-from components.repos.config import RepositoriesConfig, RepositoryEntry
-from components.repos.tree import tree_digest
+from components.repos.config import Order, RepositoriesConfig, RepositoryEntry
+from components.repos.stage import RepositoriesStage
+from components.repos.tree import pin_of
 from components.sandbox import make_sandbox
 from components.sandbox.base import Sandbox, Tree
 from components.sandbox.config import SandboxConfig
@@ -20,25 +21,32 @@ TINYLIB = Path(__file__).parent / "fixtures" / "tinylib"
 collect_ignore = ["fixtures"]
 
 
-def tiny_config(folder: Path = TINYLIB, **changes: object) -> RepositoriesConfig:
+def tiny_config(
+    folder: Path = TINYLIB, *, orders: tuple[Order, ...] = ("file", "shuffle", "file"), **changes: object
+) -> RepositoriesConfig:
     """Parameters with a local folder as the only repository; `changes` are fields of its entry."""
     fields: dict[str, object] = {
         "name": folder.name,
         "version": "1.0",
         "kind": "path",
         "location": str(folder),
-        "pin": tree_digest(folder, everything=False),
+        "pin": pin_of(folder),
         "suite_seconds": 60,
     }
     entry = RepositoryEntry.model_validate(fields | changes)
-    return RepositoriesConfig(catalogue=(entry,), workers=1)
+    return RepositoriesConfig(catalogue=(entry,), orders=orders, workers=1)
 
 
-def build_tiny(workspace: Workspace, folder: Path = TINYLIB, **changes: object) -> Dataset:
+def build_tiny(
+    workspace: Workspace,
+    folder: Path = TINYLIB,
+    *,
+    orders: tuple[Order, ...] = ("file", "shuffle", "file"),
+    **changes: object,
+) -> Dataset:
     """Run the repositories stage on a local folder; cached when the workspace has it."""
-    from components.repos.stage import RepositoriesStage
-
-    return execute(RepositoriesStage(), tiny_config(folder, **changes), {}, Store(workspace))
+    config = tiny_config(folder, orders=orders, **changes)
+    return execute(RepositoriesStage(), config, {}, Store(workspace))
 
 
 @pytest.fixture(scope="session")

@@ -2,18 +2,15 @@
 
 import hashlib
 import json
-import os
 import subprocess
 import sys
 import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
-from filelock import FileLock
-
 from components.records.base import canonical_json
 from components.records.errors import ConfigError, InfrastructureError, OutOfSpaceError
-from components.repos.tree import staging
+from components.repos.tree import keep, staging
 from components.store.workspace import Workspace
 
 _NO_NETWORK = (
@@ -24,50 +21,40 @@ _NO_NETWORK = (
 
 
 class Pip:
-    """Installs into environments under construction, one at a time per workspace."""
+    """Installs into virtual environments under construction, one at a time per workspace."""
 
     def __init__(self, workspace: Workspace, *, key: str, seconds: float) -> None:
         """`key`: where the requirements stand in the parameters; `seconds`: the longest one call may take."""
-        self.key, self.seconds = key, seconds
+        self.workspace, self.key, self.seconds = workspace, key, seconds
         self._wheels = workspace.cache / "wheels"
         self._locks = workspace.cache / "locks"
-        self._turn = workspace.locks / "pip.lock"
 
-    def known_lock(self, requirements: Sequence[str]) -> list[str] | None:
+    def known_lock(self, requirements: Sequence[str]) -> tuple[str, ...] | None:
         """What these requirements were resolved to before."""
         path = self._lock_path(requirements)
         if not path.exists():
             return None
-        lock: list[str] = json.loads(path.read_text())
-        return lock
+        return tuple(json.loads(path.read_text()))
 
     def remember_lock(self, requirements: Sequence[str], lock: Sequence[str]) -> None:
         """Keep a resolution, so that it is asked for once."""
-        path = self._lock_path(requirements)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(f".{os.getpid()}.partial")
-        partial.write_text(json.dumps(list(lock)))
-        partial.rename(path)
+        keep(self._lock_path(requirements), json.dumps(list(lock)))
 
     def install(self, environment: Path, requirements: Sequence[str], *, locked: bool) -> None:
         """Install wheels into a virtual environment.
 
         With `locked` the requirements are all there is to install, and kept wheels serve without network.
         """
-        self._turn.parent.mkdir(parents=True, exist_ok=True)
-        self._wheels.mkdir(parents=True, exist_ok=True)
         extra = ["--no-deps"] if locked else []
-        with FileLock(self._turn):
+        with staging(self.workspace, self._wheels, "wheels") as fresh:
             if locked and self._unpack(environment, requirements, self._wheels, extra).returncode == 0:
                 return
-            with staging(self._wheels) as fresh:
-                self._check(
-                    self._run("download", "--only-binary=:all:", "--dest", str(fresh), *extra, *requirements),
-                    requirements,
-                )
-                self._check(self._unpack(environment, requirements, fresh, extra), requirements)
-                for wheel in fresh.glob("*.whl"):
-                    wheel.rename(self._wheels / wheel.name)
+            # It says that the network failed only when it tries again.
+            download = ("download", "--retries=2", "--only-binary=:all:", "--dest", str(fresh))
+            self._check(self._run(*download, *extra, *requirements), requirements)
+            self._check(self._unpack(environment, requirements, fresh, extra), requirements)
+            for wheel in fresh.glob("*.whl"):
+                wheel.rename(self._wheels / wheel.name)
 
     def _unpack(
         self, environment: Path, requirements: Sequence[str], wheels: Path, extra: Sequence[str]

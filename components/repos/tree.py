@@ -1,6 +1,5 @@
-"""Trees of files: their digest, a safe copy, and the one place that moves a finished one into its place."""
+"""Trees of files: a safe copy, and how a finished one gets to its place."""
 
-import hashlib
 import os
 import shutil
 import stat
@@ -9,7 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from filelock import FileLock
+
 from components.records.errors import InputError
+from components.store.digests import sha256_tree
+from components.store.workspace import Workspace
 
 SKIPPED = frozenset(
     {
@@ -20,17 +23,11 @@ SKIPPED = frozenset(
 """Never copied, nor any virtual environment: history, caches, installed packages."""
 
 
-def tree_digest(root: Path, *, everything: bool = True) -> str:
-    """sha256 over path, executable bit and content of every file, independent of times and owners.
-
-    With `everything` off, of the files that `copy_tree` would copy: the pin of a local folder.
-    """
-    digest = hashlib.sha256()
-    for path, relative in sorted(_files(root, everything=everything), key=lambda pair: pair[1]):
-        executable = path.stat().st_mode & 0o100
-        content = hashlib.sha256(path.read_bytes()).hexdigest()
-        digest.update(f"{relative}\0{'x' if executable else '-'}\0{content}\n".encode())
-    return digest.hexdigest()
+def pin_of(folder: Path) -> str:
+    """The pin of a local folder: the digest of what would be copied from it."""
+    with tempfile.TemporaryDirectory(prefix="flywheel-pin-") as scratch:
+        copy_tree(folder, Path(scratch))
+        return sha256_tree(Path(scratch))
 
 
 def copy_tree(source: Path, target: Path) -> None:
@@ -51,14 +48,30 @@ def copy_tree(source: Path, target: Path) -> None:
 
 
 @contextmanager
-def staging(parent: Path) -> Iterator[Path]:
-    """A private folder below `parent`, gone at the end; what is worth keeping is moved out by `publish`."""
-    parent.mkdir(parents=True, exist_ok=True)
-    private = Path(tempfile.mkdtemp(prefix=".staging-", dir=parent))
-    try:
-        yield private
-    finally:
+def staging(workspace: Workspace, parent: Path, name: str) -> Iterator[Path]:
+    """An empty private folder below `parent`; what is worth keeping is moved out of it by `publish`.
+
+    One process at a time has the folder of a name. It is gone at the end, and what a killed process has left
+    is gone when the next one begins.
+    """
+    name = name[:16]  # short: paths in here end up in `#!` lines, which may not be long
+    private = parent / f".staging-{name}"
+    workspace.locks.mkdir(parents=True, exist_ok=True)
+    with FileLock(workspace.locks / f"staging-{name}.lock"):
         shutil.rmtree(private, ignore_errors=True)
+        private.mkdir(parents=True)
+        try:
+            yield private
+        finally:
+            shutil.rmtree(private, ignore_errors=True)
+
+
+def keep(path: Path, text: str) -> None:
+    """Write a small file, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(text)
+    partial.rename(path)
 
 
 def publish(finished: Path, target: Path) -> None:
@@ -67,6 +80,7 @@ def publish(finished: Path, target: Path) -> None:
     If another process was faster, its result stands: both were made from the same pins.
     """
     finished.chmod(0o755)
+    target.parent.mkdir(parents=True, exist_ok=True)
     try:
         finished.rename(target)
     except OSError:
@@ -74,17 +88,16 @@ def publish(finished: Path, target: Path) -> None:
             raise
 
 
-def _files(root: Path, *, everything: bool = False) -> Iterator[tuple[Path, str]]:
+def _files(root: Path) -> Iterator[tuple[Path, str]]:
     for folder, folders, names in os.walk(root):
         here = Path(folder)
-        if not everything:
-            folders[:] = [name for name in folders if not _skipped(here / name)]
+        folders[:] = [name for name in folders if not _skipped(here / name)]
         for name in folders:
             if (here / name).is_symlink():
                 raise InputError(f"{root}: {(here / name).relative_to(root)} is a link to a folder")
         for name in sorted(names):
             path = here / name
-            if not everything and (name in SKIPPED or name.endswith((".pyc", ".pyo"))):
+            if name in SKIPPED or name.endswith((".pyc", ".pyo")):
                 continue
             relative = path.relative_to(root).as_posix()
             try:

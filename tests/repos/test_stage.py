@@ -7,7 +7,7 @@ import pytest
 
 from components.records.repository import BaselineTest, Coverage, Environment, Repository, TestStatus
 from components.repos.trees import ensure_trees
-from components.sandbox.base import Tree
+from components.sandbox.base import Sandbox, Tree
 from components.sandbox.trees import environment_path, repo_path
 from components.store import Dataset, Workspace
 from tests.conftest import TINYLIB, build_tiny
@@ -49,9 +49,19 @@ def test_nothing_in_the_environment_says_where_it_was_built(
     for path in (tiny_tree.environment / "bin").iterdir():
         if path.is_file():
             assert str(tiny_workspace.root).encode() not in path.read_bytes()
-    assert (tiny_tree.environment / "bin/pytest").read_text().startswith("#!/env/bin/python\n")
     assert not (tiny_tree.environment / "bin/pip").exists()
     assert not list(tiny_workspace.environments.glob(".staging-*"))
+
+
+def test_scripts_and_the_repository_work_from_anywhere_in_the_sandbox(
+    tiny_sandbox: Sandbox, tiny_tree: Tree
+) -> None:
+    code = "import importlib.metadata as m, tinylib; print(tinylib.__file__, m.version('tinylib'))"
+    with tiny_sandbox.open(tiny_tree) as session:
+        assert "17 passed, 1 skipped" in session.exec(["pytest", "-q", "-p", "no:cacheprovider"]).stdout
+        found = session.exec(["sh", "-c", 'cd /tmp && python -c "$CODE"'], env={"CODE": code})
+        assert found.stdout.split() == ["/repo/tinylib/__init__.py", "1.0"]
+        assert session.exec(["python", "-m", "pip", "--version"]).exit_code != 0
 
 
 def test_a_second_workspace_gives_the_same_dataset(tmp_path: Path, tiny_dataset: Dataset) -> None:

@@ -1,13 +1,14 @@
-"""Digests, copies and the move to a content address."""
+"""Safe copies and the move to a content address."""
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 
 from components.records.errors import InputError
-from components.repos.tree import copy_tree, publish, staging, tree_digest
+from components.repos.tree import copy_tree, pin_of, publish, staging
+from components.store.digests import sha256_tree
+from components.store.workspace import Workspace
 
 
 def make(folder: Path) -> Path:
@@ -18,38 +19,14 @@ def make(folder: Path) -> Path:
     return folder
 
 
-def test_a_digest_is_of_names_bits_and_bytes_only(tmp_path: Path) -> None:
-    one = make(tmp_path / "one")
-    two = Path(shutil.copytree(one, tmp_path / "two"))
-    os.utime(two / "run.sh", (0, 0))
-    assert tree_digest(one) == tree_digest(two)
-    (two / "run.sh").chmod(0o644)
-    assert tree_digest(one) != tree_digest(two)
-
-
-@pytest.mark.parametrize("change", ["rename", "edit", "add"])
-def test_any_change_shows(tmp_path: Path, change: str) -> None:
-    tree = make(tmp_path / "tree")
-    before = tree_digest(tree)
-    match change:
-        case "rename":
-            (tree / "pkg/a.py").rename(tree / "pkg/b.py")
-        case "edit":
-            (tree / "pkg/a.py").write_text("a = 2\n")
-        case "add":
-            (tree / "pkg/__pycache__").mkdir()
-            (tree / "pkg/__pycache__/a.pyc").write_text("")
-    assert tree_digest(tree) != before
-
-
 def test_history_caches_and_environments_are_not_copied(tmp_path: Path) -> None:
     tree = make(tmp_path / "tree")
-    pinned = tree_digest(tree)
+    pinned = sha256_tree(tree)
     for name in (".git/HEAD", "pkg/__pycache__/a.pyc", "env/pyvenv.cfg", "env/bin/python", "pkg/a.pyc"):
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text("")
     copy_tree(tree, tmp_path / "copy")
-    assert tree_digest(tmp_path / "copy") == pinned == tree_digest(tree, everything=False)
+    assert sha256_tree(tmp_path / "copy") == pinned == pin_of(tree)
 
 
 def test_a_link_inside_becomes_a_file(tmp_path: Path) -> None:
@@ -77,15 +54,21 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
 
 
 def test_staging_leaves_nothing_when_it_fails(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError), staging(tmp_path / "trees") as private:
+    with pytest.raises(RuntimeError), staging(Workspace(tmp_path), tmp_path / "trees", "x") as private:
         make(private / "x")
         raise RuntimeError
     assert list((tmp_path / "trees").iterdir()) == []
 
 
+def test_what_a_killed_process_left_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "trees/.staging-x/half").mkdir(parents=True)
+    with staging(Workspace(tmp_path), tmp_path / "trees", "x") as private:
+        assert list(private.iterdir()) == []
+
+
 def test_the_first_to_publish_wins(tmp_path: Path) -> None:
     for text in ("first", "second"):
-        with staging(tmp_path / "trees") as private:
+        with staging(Workspace(tmp_path), tmp_path / "trees", "x") as private:
             (private / "x").mkdir()
             (private / "x/file").write_text(text)
             publish(private / "x", tmp_path / "trees/digest")

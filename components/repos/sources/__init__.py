@@ -11,7 +11,8 @@ from components.records.repository import Source
 from components.repos.sources.git import fetch_git
 from components.repos.sources.path import check_pin, local_folder
 from components.repos.sources.sdist import fetch_sdist
-from components.repos.tree import copy_tree, tree_digest
+from components.repos.tree import copy_tree
+from components.store.digests import sha256_tree
 
 
 def fetch(source: Source, *, version: str, key: str, cache: Path, scratch: Path, target: Path) -> str:
@@ -30,14 +31,13 @@ def fetch(source: Source, *, version: str, key: str, cache: Path, scratch: Path,
     """
     match source.kind:
         case "sdist":
-            fetch_sdist(source, version, key, cache, scratch)
-            copy_tree(scratch, target)
+            copy_tree(fetch_sdist(source, version, key, cache, scratch), target)
         case "git":
             fetch_git(source, key, scratch)
             copy_tree(scratch, target)
         case "path":
             copy_tree(local_folder(source, key), target)
-            check_pin(source, key, tree_digest(target))
+            check_pin(source, key, sha256_tree(target))
     if not any(target.rglob("*.py")):
         raise InputError(f"{key}: {source.location} holds no Python files")
-    return tree_digest(target)
+    return sha256_tree(target)

@@ -1,7 +1,6 @@
 """A source distribution from the package index that the user's pip is set up for."""
 
 import hashlib
-import tempfile
 from pathlib import Path
 
 from components.records.errors import ConfigError
@@ -10,8 +9,8 @@ from components.repos.archive import extract
 from components.repos.index import PipConfiguration, fetch, find_sdist
 
 
-def fetch_sdist(source: Source, version: str, key: str, cache: Path, target: Path) -> None:
-    """Extract the sdist with the pinned sha256 into `target`.
+def fetch_sdist(source: Source, version: str, key: str, cache: Path, scratch: Path) -> Path:
+    """Extract the sdist with the pinned sha256 into a folder below `scratch`.
 
     `cache` holds one file per sha256, so a second time needs no network.
     """
@@ -21,11 +20,11 @@ def fetch_sdist(source: Source, version: str, key: str, cache: Path, target: Pat
         url = find_sdist(pip, source.location, version)
         data = fetch(pip, url)
         _check(source, key, url.rsplit("/", 1)[-1], _sha256(data))
+        (scratch / "download").write_bytes(data)
         archive.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=archive.parent, suffix=".partial", delete=False) as partial:
-            partial.write(data)
-        Path(partial.name).rename(archive)
-    extract(archive, target)
+        (scratch / "download").rename(archive)
+    extract(archive, scratch / "files")
+    return scratch / "files"
 
 
 def _check(source: Source, key: str, name: str, found: str) -> None:
