@@ -30,6 +30,7 @@ class Dataset:
         """True when `execute` found it instead of making it."""
         self._objects = objects
         self._files = {file.path: file for file in manifest.files}
+        self._names = manifest.object_names()
         self._seen: dict[str, tuple[int, int, int]] = {}
 
     def __repr__(self) -> str:
@@ -42,9 +43,10 @@ class Dataset:
 
     @property
     def folder(self) -> Path:
-        """A local folder with all of it, checked."""
-        local = [self._checked(path).parents[path.count("/")] for path in self._files]
-        return local[0] if local else self._objects.fetch(f"{self.name}/manifest.json").parent
+        """A local folder with all of it but evidence, which has a place of its own; all of it checked."""
+        for path in self._files:
+            self._checked(path)
+        return self._objects.fetch(f"{self.name}/manifest.json").parent
 
     def tables(self) -> list[str]:
         """Names of its tables, sorted."""
@@ -84,8 +86,8 @@ class Dataset:
 
     def unexpected(self) -> list[str]:
         """Where objects lie that are under the dataset's name and not in its manifest."""
-        known = {f"{self.name}/{path}" for path in (*self._files, "manifest.json")}
-        return [self._objects.locate(name) for name in self._objects.sizes(self.name) if name not in known]
+        known = set(self._names.values())
+        return [self._objects.locate(name) for name in self._sizes() if name not in known]
 
     def columns(self, table: str, names: Sequence[str]) -> pa.Table:
         """Some columns of a table: ids of many rows without their text."""
@@ -94,13 +96,19 @@ class Dataset:
 
     def missing(self) -> list[str]:
         """Files that are not there at all. One of another length is a `CorruptionError`."""
-        sizes = self._objects.sizes(self.name)
+        sizes = self._sizes()
         for path, file in self._files.items():
-            found = sizes.get(f"{self.name}/{path}")
+            found = sizes.get(self._names[path])
             if found not in (None, file.bytes):
-                where = self._objects.locate(f"{self.name}/{path}")
+                where = self._objects.locate(self._names[path])
                 raise CorruptionError(where, f"{file.sha256[:12]} of {file.bytes} bytes", f"{found} bytes")
-        return [path for path in self._files if f"{self.name}/{path}" not in sizes]
+        return [path for path in self._files if self._names[path] not in sizes]
+
+    def _sizes(self) -> dict[str, int]:
+        evidence = f"evidence/{self.manifest.evidence}"
+        return self._objects.sizes(self.name) | (
+            self._objects.sizes(evidence) if self.manifest.evidence else {}
+        )
 
     def _table_files(self, table: str) -> list[str]:
         found = [path for path in self._files if (m := _TABLE_FILE.fullmatch(path)) and m["table"] == table]
@@ -111,7 +119,7 @@ class Dataset:
     def _checked(self, path: str, *, fresh: bool = False) -> Path:
         """The local path of a file whose bytes are what its digest says."""
         file = self._files[path]
-        name = f"{self.name}/{path}"
+        name = self._names[path]
         try:
             local = self._objects.fetch(name, fresh=fresh)
             if not fresh and self._seen.get(path) == _stamp(local):

@@ -19,6 +19,11 @@ def sha256_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def md5_bytes(data: bytes) -> str:
+    """What DVC calls some bytes."""
+    return hashlib.md5(data, usedforsecurity=False).hexdigest()
+
+
 def md5_file(path: Path) -> str:
     """What DVC calls a file."""
     with path.open("rb") as file:

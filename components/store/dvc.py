@@ -1,7 +1,8 @@
 """The DVC ledger: published datasets, versioned in a data repository of its own and pushed to a remote.
 
-One folder a dataset (`datasets/<stage>-<digest>`), one file an iteration (`iterations/0001.json`), one tag
-an iteration (`iter/0001`). A tag moves only after every object of its datasets was looked at on the remote.
+One folder a published run (`datasets/<stage>-<digest>.<key>`), one file an iteration (`iterations/0001.json`),
+one tag an iteration (`iter/0001`). A tag moves only after every object of its datasets was looked at on the
+remote.
 
 DVC and git run as subprocesses with a time-out, under a lock of ours that they inherit: when a publisher is
 killed, the next one waits for what it left running, and only then clears away the locks that it left behind.
@@ -16,12 +17,13 @@ from pathlib import Path
 
 import yaml
 
-from components.records.errors import InfrastructureError, InputError
+from components.records.errors import CorruptionError, InputError
 from components.store.commands import Commands
 from components.store.dataset import Dataset
-from components.store.digests import md5_file, sha256_file
+from components.store.digests import md5_bytes, md5_file, sha256_file
 from components.store.manifest import dump_manifest, load_manifest
 from components.store.remote import Remote, RemoteIncomplete
+from components.store.space import no_space_named
 from components.store.store import Store
 from components.store.workspace import Workspace
 
@@ -102,26 +104,28 @@ class Ledger:
         return {name: str(entry["digest"]) for name, entry in json.loads(text).items()}
 
     def restore(self, digest: str, store: Store) -> Dataset:
-        """Pull a dataset and put into the store whatever it lacks of it."""
+        """Pull a dataset, of every run that made it, and put into the store whatever that lacks."""
         with self._exclusive():
             found = sorted((self.folder / "datasets").glob(f"*-{digest}*.dvc"))
-            if len(found) != 1:
+            if len({path.name.split(".")[0] for path in found}) != 1:
                 raise InputError(f"{self.folder}: no single dataset with a digest beginning with {digest!r}")
-            target = found[0].relative_to(self.folder).as_posix()
-            self._commands.dvc("pull", "--force", target)
-            folder = found[0].with_suffix("")
-            path = folder / "manifest.json"
-            manifest = load_manifest(path.read_bytes(), path)
-            for file in manifest.files:
-                if sha256_file(folder / file.path) != file.sha256:
-                    raise InfrastructureError(
-                        f"{folder / file.path}: not what was published, after `dvc pull`"
-                    )
-            return store.publish(manifest, folder)
+            self._commands.dvc(
+                "pull", "--force", *(path.relative_to(self.folder).as_posix() for path in found)
+            )
+            restored = [self._restored(path.with_suffix(""), store) for path in found]
+            return restored[0]
+
+    def _restored(self, folder: Path, store: Store) -> Dataset:
+        path = folder / "manifest.json"
+        manifest = load_manifest(path.read_bytes(), path)
+        for file in manifest.files:
+            if (sha256 := sha256_file(folder / file.path)) != file.sha256:
+                raise CorruptionError(folder / file.path, file.sha256, sha256)
+        return store.publish(manifest, folder)
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
-        with self._commands.exclusive(self._lock):
+        with no_space_named(self.folder), self._commands.exclusive(self._lock):
             self._prepare()
             yield
 
@@ -139,10 +143,15 @@ class Ledger:
             config.write_text(wanted)
             self._commit("Settings", ".dvc", ".dvcignore")
 
-    def _track(self, datasets: Sequence[Dataset], *, again: bool = False) -> None:
-        """Copy datasets into the repository, add them to DVC and commit: new ones, or all `again`."""
+    def _track(self, datasets: Sequence[Dataset]) -> None:
+        """Copy into the repository what is not there or not in DVC's cache, add it to DVC and commit."""
         committed = self._commands.git("ls-tree", "--name-only", "HEAD", "datasets/").split()
-        new = [dataset for dataset in datasets if again or f"{self._target(dataset)}.dvc" not in committed]
+        new = [
+            dataset
+            for dataset in datasets
+            # A run that was made again has another manifest, and perhaps other evidence.
+            if f"{self._target(dataset)}.dvc" not in committed or self._bad_objects(dataset, self._cache)
+        ]
         if not new:
             return
         for dataset in new:
@@ -185,18 +194,19 @@ class Ledger:
             return [whole]
         children = {child["relpath"]: child["md5"] for child in json.loads(listing)}
         ours = {file.path: md5_file(dataset.file(file.path)) for file in dataset.manifest.files}
-        if {path: md5 for path, md5 in children.items() if path != "manifest.json"} != ours:
+        ours["manifest.json"] = md5_bytes(dump_manifest(dataset.manifest))
+        if children != ours:
             return [whole]
         return sorted(md5 for md5 in set(children.values()) if not where.holds(md5))
 
     def _repair(self, datasets: Sequence[Dataset]) -> None:
         """DVC takes a `.dir` on the remote as proof that its children are there: it has to go first."""
+        self._track(datasets)  # the cache may have lost what the remote has lost
         for dataset in datasets:
             bad = self._bad_objects(dataset, self._remote)
             for name in {*bad, self._object(dataset)} if bad else ():
                 self._remote.delete(name)
         self._commands.forget_remote_index()
-        self._track([dataset for dataset in datasets if self._bad_objects(dataset, self._cache)], again=True)
         self._push(datasets)
         self._verify(datasets)
 
@@ -219,7 +229,8 @@ class Ledger:
             self._commands.git("commit", "--quiet", "--message", message)
 
     def _target(self, dataset: Dataset) -> str:
-        return f"datasets/{dataset.manifest.stage}-{dataset.digest}"
+        """One folder a run: two runs with one dataset have each their own manifest and evidence."""
+        return f"datasets/{dataset.manifest.stage}-{dataset.digest}.{dataset.manifest.key[:12]}"
 
     def _pointer(self, dataset: Dataset) -> Path:
         return self.folder / f"{self._target(dataset)}.dvc"

@@ -59,12 +59,26 @@ class Manifest(Record):
 
         Evidence (timings, dated reports) is hashed and verified like any file, but is no part of the address.
         """
-        files: list[JsonValue] = [
-            [path, sha]
-            for path, sha in sorted((f.path, f.sha256) for f in self.files)
-            if not path.startswith(EVIDENCE)
-        ]
-        return sha256_json([self.stage, files])
+        return sha256_json([self.stage, self._listing(evidence=False)])
+
+    @property
+    def evidence(self) -> str:
+        """Address of the evidence, which two runs with one dataset have each their own of; empty if none."""
+        listing = self._listing(evidence=True)
+        return sha256_json([self.stage, listing]) if listing else ""
+
+    def object_names(self) -> dict[str, str]:
+        """Where in the store each of its files is, and its manifest."""
+        content, evidence = f"datasets/{self.digest}/", f"evidence/{self.evidence}/"
+        names = {"manifest.json": content + "manifest.json"}
+        for path in (file.path for file in self.files):
+            is_evidence = path.startswith(EVIDENCE)
+            names[path] = evidence + path.removeprefix(EVIDENCE) if is_evidence else content + path
+        return names
+
+    def _listing(self, *, evidence: bool) -> list[JsonValue]:
+        files = sorted((file.path, file.sha256) for file in self.files)
+        return [[path, sha] for path, sha in files if path.startswith(EVIDENCE) is evidence]
 
 
 def dump_manifest(manifest: Manifest) -> bytes:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from components.store.digests import md5_file, sha256_file
+from components.store.space import no_space_named
 
 
 class ObjectStore(Protocol):
@@ -72,21 +73,21 @@ class LocalObjects:
     def write(self, name: str, data: bytes, *, only_new: bool = False) -> bool:
         """See `ObjectStore`."""
         path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
         part = _part(path)
-        try:
-            part.write_bytes(data)
-            _sync(part)
-            if only_new:
-                try:
+        with no_space_named(self.root):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                part.write_bytes(data)
+                _sync(part)
+                if only_new:
                     os.link(part, path)  # unlike a rename, fails when the name is taken
-                except FileExistsError:
-                    return False
-            else:
-                part.replace(path)
-            return True
-        finally:
-            part.unlink(missing_ok=True)
+                else:
+                    part.replace(path)
+            except FileExistsError:
+                return False
+            finally:
+                part.unlink(missing_ok=True)
+        return True
 
     def sizes(self, prefix: str) -> dict[str, int]:
         """See `ObjectStore`."""

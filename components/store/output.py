@@ -10,13 +10,14 @@ from typing import NoReturn, TypeVar
 import pyarrow as pa
 
 from components.records.base import Record
+from components.records.errors import CorruptionError, InfrastructureError
 from components.store.account import Account, current
 from components.store.digests import sha256_file
 from components.store.fanout import attempt, cores, fan_out, raise_named
 from components.store.manifest import EVIDENCE, OutputFile
-from components.store.parquet import read_table, write_dataset, write_table
+from components.store.parquet import read_table, write_dataset
 from components.store.progress import Progress
-from components.store.shards import Marker, Shard, Tables, plan
+from components.store.shards import Marker, Shard, ShardFile, Tables, plan, whole, write_part
 from components.store.workspace import Workspace
 
 T = TypeVar("T")
@@ -36,7 +37,7 @@ class Output:
         self._shard: Account | None = None
         """Of the batch at work, for every thread that works on it."""
         self._records: dict[str, type[Record]] = {}
-        self._parts: dict[str, list[Path]] = {}
+        self._parts: dict[str, list[tuple[Path, ShardFile]]] = {}
         self._folders: set[str] = set()
         self._steps = 0
         for made_anew in ("publish", "staged"):
@@ -53,12 +54,11 @@ class Output:
         self._declare({table: record})
         path = self._step() / f"{table}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_table(record.to_table(rows), path)
-        self._parts[table].append(path)
+        self._parts[table].append((path, write_part(record.to_table(rows), path)))
 
     def rows(self, table: str, record: type[R]) -> list[R]:
         """What has been written to a table so far."""
-        return [row for path in self._parts.get(table, []) for row in record.from_table(read_table(path))]
+        return [row for path, _ in self._parts.get(table, []) for row in record.from_table(read_table(path))]
 
     def shards(
         self,
@@ -167,12 +167,15 @@ class Output:
         rows = {}
         for table in sorted(self._records):
             schema = self._records[table].arrow_schema()
-            parts = map(read_table, self._parts[table])
             place = self._publish / EVIDENCE if self._records[table].is_evidence else self._publish
             (place / "tables").mkdir(parents=True, exist_ok=True)
-            written = write_dataset(table, parts, schema, place / "tables")
+            written = write_dataset(table, self._read_parts(table), schema, place / "tables")
             counts.update(written)
             rows[table] = sum(count for _, count in written)
+            if rows[table] != sum(file.rows for _, file in self._parts[table]):
+                raise InfrastructureError(
+                    f"{self.root}: rows of {table} were lost between its parts and the dataset"
+                )
         files = tuple(
             OutputFile(
                 path=path.relative_to(self._publish).as_posix(),
@@ -191,6 +194,12 @@ class Output:
     @property
     def _publish(self) -> Path:
         return self.root / "publish"
+
+    def _read_parts(self, table: str) -> Iterator[pa.Table]:
+        for path, file in self._parts[table]:
+            if not whole(path, file):
+                raise CorruptionError(path, file.sha256, "another file")
+            yield read_table(path)
 
     def _step(self) -> Path:
         self._steps += 1
@@ -244,7 +253,7 @@ class Output:
             self._account.turn_away(marker.rejected)
             self._account.spend({**marker.cost, "work_seconds": marker.seconds})
             for table in tables:
-                self._parts[table].append(shard.folder / f"{table}.parquet")
+                self._parts[table].append((shard.folder / f"{table}.parquet", marker.tables[table]))
 
 
 def _encode(

@@ -63,8 +63,8 @@ class Progress:
             self._bar.advance(self._task, count)
         elif time.monotonic() - self._spoke >= SECONDS_BETWEEN_LINES:
             self._spoke = time.monotonic()
-            rate = (self._done - self._first) / self._elapsed()
-            left = (self._total - self._done) / rate
+            seconds_each = self._elapsed() / max(1, self._done - self._first)
+            left = (self._total - self._done) * seconds_each
             log.info("%s: %d/%d, eta %s", self._description, self._done, self._total, _clock(left))
 
     def _elapsed(self) -> float:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from components.records.errors import ConfigError, InfrastructureError
+from components.store.space import no_space_named
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -126,10 +127,10 @@ class S3Objects:
         path = self._cache / name
         if path.exists() and not fresh:
             return path
-        path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         try:
-            with self._errors():
+            with self._errors(), no_space_named(self._cache):
+                path.parent.mkdir(parents=True, exist_ok=True)
                 self._client.download_file(self._bucket, self._key(name), str(part))
             if not part.exists():
                 raise FileNotFoundError(self.locate(name))

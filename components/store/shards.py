@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from components.records.base import Record
 from components.store.account import Account
 from components.store.digests import sha256_file, sha256_json
-from components.store.parquet import read_table, write_table
+from components.store.parquet import write_table
 
 log = logging.getLogger(__name__)
 
@@ -68,16 +68,12 @@ class Shard:
             marker is not None
             and marker.items == self.items
             and marker.tables.keys() == tables.keys()
-            and all(self._whole(name, file) for name, file in marker.tables.items())
+            and all(whole(self.folder / f"{name}.parquet", file) for name, file in marker.tables.items())
         ):
             return marker
         log.warning("%s is not whole: it will be done again", self.folder)
         shutil.rmtree(self.folder)
         return None
-
-    def read(self, table: str) -> pa.Table:
-        """One table of a finished shard."""
-        return read_table(self.folder / f"{table}.parquet")
 
     def finish(self, tables: Mapping[str, pa.Table], account: Account, seconds: float) -> Marker:
         """Write the shard and rename it into place."""
@@ -87,8 +83,7 @@ class Shard:
         try:
             files = {}
             for name, table in tables.items():
-                write_table(table, part / f"{name}.parquet")
-                files[name] = ShardFile(sha256=sha256_file(part / f"{name}.parquet"), rows=table.num_rows)
+                files[name] = write_part(table, part / f"{name}.parquet")
             marker = Marker(
                 items=self.items,
                 tables=files,
@@ -102,9 +97,16 @@ class Shard:
             shutil.rmtree(part, ignore_errors=True)
         return marker
 
-    def _whole(self, table: str, file: ShardFile) -> bool:
-        path = self.folder / f"{table}.parquet"
-        return path.is_file() and sha256_file(path) == file.sha256
+
+def write_part(table: pa.Table, path: Path) -> ShardFile:
+    """Write rows of an unfinished stage."""
+    write_table(table, path)
+    return ShardFile(sha256=sha256_file(path), rows=table.num_rows)
+
+
+def whole(path: Path, file: ShardFile) -> bool:
+    """True if a file is there as it was written."""
+    return path.is_file() and sha256_file(path) == file.sha256
 
 
 def plan(folder: Path, items: Sequence[T], key: Callable[[T], str], size: int) -> list[Shard]:

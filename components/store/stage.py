@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, JsonValue
@@ -52,7 +53,7 @@ def execute(stage: Stage[K], config: K, inputs: Mapping[str, Dataset], store: St
         OutOfSpaceError: A device is full; nothing half-written was published.
     """
     key = stage_key(stage, config, inputs)
-    with no_space_named(store.workspace.root):
+    with no_space_named(store.workspace.root, Path(store.objects.url)):
         found = store.lookup(key)
         if found is None:
             with store.lock(key):

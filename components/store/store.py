@@ -1,9 +1,9 @@
 """The store: datasets by digest, the stage cache by key, and named pointers.
 
-manifests/<key>.json                 one run of a stage; written last, so it is the commit
-datasets/<digest>/manifest.json      of the run that made the dataset first
-datasets/<digest>/tables/...         and files/...
-pointers/<name>                      a digest
+- `manifests/<key>.json`: one run of a stage; written last, so it is the commit.
+- `datasets/<digest>/`: `manifest.json` of the run that made it first, `tables/`, `files/`.
+- `evidence/<digest>/`: what two runs with the same result have each their own of.
+- `pointers/<name>`: a digest.
 """
 
 import logging
@@ -99,21 +99,15 @@ class Store:
         self.get(digest).verify()
 
     def publish(self, manifest: Manifest, folder: Path) -> Dataset:
-        """Make a finished folder a dataset; if another run published the key meanwhile, that one counts.
-
-        When another run has made the same data before, its evidence stands: one dataset has one set of files.
-        """
-        first = self._first_manifest(manifest.digest)
-        if first is not None:
-            manifest = manifest.model_copy(update={"files": first.files, "rows": first.rows})
+        """Make a finished folder a dataset; if another run published the key meanwhile, that one counts."""
         data = dump_manifest(manifest)
         (folder / "manifest.json").write_bytes(data)
-        files = {
-            file.path: file.sha256
-            for file in manifest.files
-            if first is None or not file.path.startswith(EVIDENCE)
-        }
-        files["manifest.json"] = sha256_bytes(data if first is None else dump_manifest(first))
+        files = {file.path: file.sha256 for file in manifest.files}
+        files["manifest.json"] = sha256_bytes(self._first_manifest(manifest.digest) or data)
+        evidence = {path: files.pop(path) for path in [*files] if path.startswith(EVIDENCE)}
+        if evidence:
+            inside = {path.removeprefix(EVIDENCE): sha256 for path, sha256 in evidence.items()}
+            self.objects.publish(f"evidence/{manifest.evidence}", folder / EVIDENCE, inside)
         self.objects.publish(f"datasets/{manifest.digest}", folder, files)
         name = f"manifests/{manifest.key}.json"
         if not self.objects.write(name, data, only_new=True):
@@ -163,18 +157,11 @@ class Store:
             raise CorruptionError(name, key, manifest.key)
         return Dataset(manifest, self.objects)
 
-    def _first_manifest(self, digest: str) -> Manifest | None:
-        """The manifest of the run that made a dataset first, if it and its evidence are there and whole."""
+    def _first_manifest(self, digest: str) -> bytes | None:
+        """The manifest of the run that made a dataset first, if it is there and whole."""
         name = f"datasets/{digest}/manifest.json"
         data = self.objects.read(name)
         try:
-            manifest = load_manifest(data, name) if data else None
-            if manifest is None or manifest.digest != digest:
-                return None
-            dataset = Dataset(manifest, self.objects)
-            for file in manifest.files:
-                if file.path.startswith(EVIDENCE):
-                    dataset.reread(file.path)
+            return data if data and load_manifest(data, name).digest == digest else None
         except CorruptionError:
             return None
-        return manifest

@@ -26,9 +26,9 @@ import sys
 from pathlib import Path
 from components.store import Store, Workspace
 from components.store.dvc import Ledger
-root, remote, digest, number = sys.argv[1:]
+root, remote, key, number = sys.argv[1:]
 workspace = Workspace(Path(root))
-Ledger(workspace, remote).publish({"numbers": Store(workspace).get(digest)}, iteration=int(number))
+Ledger(workspace, remote).publish({"numbers": Store(workspace).lookup(key)}, iteration=int(number))
 """
 
 
@@ -59,7 +59,7 @@ def remote(tmp_path: Path) -> Path:
 
 
 def publisher(workspace: Workspace, remote: Path, dataset: Dataset, number: int) -> "subprocess.Popen[str]":
-    arguments = [str(workspace.root), str(remote), dataset.digest, str(number)]
+    arguments = [str(workspace.root), str(remote), dataset.manifest.key, str(number)]
     return subprocess.Popen(
         [sys.executable, "-c", PUBLISH, *arguments], stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -166,7 +166,7 @@ def test_lost_store_is_restored(workspace: Workspace, remote: Path, published: d
     ledger = Ledger(workspace, remote)
     shutil.rmtree(workspace.store)
     shutil.rmtree(workspace.data / ".dvc" / "cache")
-    shutil.rmtree(workspace.data / "datasets" / f"square-{made.digest}")
+    shutil.rmtree(workspace.data / "datasets" / f"square-{made.digest}.{made.manifest.key[:12]}")
     restored = ledger.restore(made.digest[:12], Store(workspace))
     assert restored.rows("numbers", Number) == rows
     assert run_square(workspace).cached
@@ -220,3 +220,19 @@ def test_s3_remote(
     ledger.tag(data, 2)
     assert victim in names()
     assert tags(workspace) == ["iter/0001", "iter/0002"]
+
+
+def test_same_dataset_of_another_run_harms_no_older_tag(
+    workspace: Workspace, remote: Path, published: dict[str, Dataset]
+) -> None:
+    """Equal digest, another manifest: the older tag goes on finding every object of its own."""
+    ledger = Ledger(workspace, remote)
+    ledger.tag(published, 1)
+    before = {path.relative_to(remote) for path in remote.rglob("*")}
+    other = published["numbers"].manifest.model_copy(update={"machine": "another"})
+    again = {"numbers": Dataset(other, Store(workspace).objects)}
+    with pytest.raises(RemoteIncomplete):
+        ledger.tag(again, 2)
+    ledger.publish(again, iteration=2)
+    assert before < {path.relative_to(remote) for path in remote.rglob("*")}
+    assert ledger.iteration(1) == ledger.iteration(2)

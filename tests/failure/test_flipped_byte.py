@@ -36,12 +36,10 @@ def artefacts(store: Store) -> list[Path]:
     root = store.workspace.store
     kinds: dict[tuple[str, str], Path] = {}
     for manifest in store.all():
-        folder = root / "datasets" / manifest.digest
-        for file in manifest.files:
-            kinds.setdefault((manifest.stage, Path(file.path).suffix), folder / file.path)
-            if file.path.startswith("tables/"):
-                kinds[manifest.stage, file.path] = folder / file.path
-        kinds[manifest.stage, "dataset manifest"] = folder / "manifest.json"
+        for path, name in manifest.object_names().items():
+            kinds.setdefault((manifest.stage, Path(path).suffix), root / name)
+            if path.startswith("tables/") or path == "manifest.json":
+                kinds[manifest.stage, path] = root / name
         kinds[manifest.stage, "run manifest"] = root / "manifests" / f"{manifest.key}.json"
     return [*kinds.values(), root / "pointers" / "champions" / "current"]
 
