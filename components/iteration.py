@@ -5,6 +5,7 @@ The runner (a Prefect flow, or `run` below) goes through `components.graph.STEPS
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -70,7 +71,8 @@ class _RecordStage:
 
 def open_store(params: Params) -> Store:
     """The store that the parameters name."""
-    return Store(Workspace(params.workspace), params.store or None)
+    workspace = Workspace(Path(params.workspace))
+    return Store(params.store or workspace, workspace=workspace)
 
 
 def last_number(store: Store) -> int:
