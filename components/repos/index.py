@@ -69,14 +69,14 @@ class PipConfiguration:
         )
 
 
-def find_sdist(pip: PipConfiguration, project: str, version: str) -> str:
+def find_sdist(pip: PipConfiguration, project: str, version: Version) -> str:
     """The URL of a project's sdist.
 
     Raises:
         InputError: No place that pip looks at has it.
         InfrastructureError: A place could not be asked, and no other has it.
     """
-    wanted, unreachable = (canonicalize_name(project), Version(version)), []
+    wanted, unreachable = (canonicalize_name(project), version), []
     places = [urljoin(f"{url.rstrip('/')}/", f"{wanted[0]}/") for url in pip.indexes]
     for place in [*places, *map(_as_url, pip.links)]:
         try:

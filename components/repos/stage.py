@@ -1,5 +1,6 @@
 """The `repositories` stage: from pinned sources to trees, environments and a baseline."""
 
+import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -52,6 +53,7 @@ def prepare(
     source = Source(kind=entry.kind, location=entry.location or entry.name, pin=entry.pin)
     folder, tree_sha256 = obtain_tree(workspace, source, version=entry.version, key=entry.key)
     recipe = complete(entry.recipe, folder, entry.key)
+    clock = time.perf_counter()
     environment = build_environment(
         workspace,
         entry.id,
@@ -61,6 +63,7 @@ def prepare(
         key=entry.key,
         seconds=entry.install_seconds,
     )
+    cost(environment_seconds=time.perf_counter() - clock)
     repository = Repository(
         id=entry.id,
         name=entry.name,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from packaging.version import Version
 
 from components.records.errors import InfrastructureError, InputError
 from components.repos.index import PipConfiguration, fetch, find_sdist
@@ -63,7 +64,7 @@ def pip(*indexes: str, links: tuple[str, ...] = ()) -> PipConfiguration:
 @pytest.mark.parametrize("kind", ["simple", "json"])
 def test_html_and_json_indexes(server: str, kind: str) -> None:
     setup = pip(f"http://{server}/{kind}")
-    url = find_sdist(setup, "Tiny.Lib", "1.0")
+    url = find_sdist(setup, "Tiny.Lib", Version("1.0"))
     assert url == f"http://{server}/files/tiny_lib-1.0.tar.gz"
     assert fetch(setup, url) == b"the sdist"
 
@@ -71,8 +72,8 @@ def test_html_and_json_indexes(server: str, kind: str) -> None:
 def test_the_next_place_is_asked(server: str, tmp_path: Path) -> None:
     (tmp_path / "tiny_lib-2.0.tar.gz").write_bytes(b"local")
     setup = pip(f"http://{server}/none", f"http://{server}/simple", links=(str(tmp_path),))
-    assert find_sdist(setup, "tiny-lib", "1.0").startswith("http://")
-    local = find_sdist(setup, "tiny-lib", "2.0")
+    assert find_sdist(setup, "tiny-lib", Version("1.0")).startswith("http://")
+    local = find_sdist(setup, "tiny-lib", Version("2.0"))
     assert fetch(setup, local) == b"local"
 
 
@@ -80,13 +81,13 @@ def test_an_index_of_local_folders(tmp_path: Path) -> None:
     page = tmp_path / "simple/tiny-lib/index.html"
     page.parent.mkdir(parents=True)
     page.write_text('<a href="../../files/tiny_lib-1.0.tar.gz">x</a>')
-    url = find_sdist(pip((tmp_path / "simple").as_uri()), "tiny-lib", "1.0")
+    url = find_sdist(pip((tmp_path / "simple").as_uri()), "tiny-lib", Version("1.0"))
     assert url == (tmp_path / "files/tiny_lib-1.0.tar.gz").as_uri()
 
 
 def test_not_found_says_where_it_looked_and_hides_credentials(server: str) -> None:
     with pytest.raises(InputError, match=r"tiny-lib 3\.0: no source distribution found") as caught:
-        find_sdist(pip(f"http://me:secret@{server}/simple"), "tiny-lib", "3.0")
+        find_sdist(pip(f"http://me:secret@{server}/simple"), "tiny-lib", Version("3.0"))
     assert server in str(caught.value)
     assert "secret" not in str(caught.value)
     token = base64.b64encode(b"me:secret").decode()
@@ -96,23 +97,23 @@ def test_not_found_says_where_it_looked_and_hides_credentials(server: str) -> No
 def test_a_wheel_alone_is_no_source(server: str) -> None:
     PAGES["/wheels/tiny-lib/"] = ("text/html", b'<a href="/files/tiny_lib-1.0-py3-none-any.whl">w</a>')
     with pytest.raises(InputError, match="no source distribution"):
-        find_sdist(pip(f"http://{server}/wheels"), "tiny-lib", "1.0")
+        find_sdist(pip(f"http://{server}/wheels"), "tiny-lib", Version("1.0"))
 
 
 def test_a_server_that_fails_is_asked_again_and_then_named(server: str) -> None:
     with pytest.raises(InfrastructureError, match="503"):
-        find_sdist(pip(f"http://{server}/broken"), "tiny-lib", "1.0")
+        find_sdist(pip(f"http://{server}/broken"), "tiny-lib", Version("1.0"))
     assert len(Index.seen) == 3
 
 
 def test_no_server_at_all() -> None:
     with pytest.raises(InfrastructureError, match="cannot be reached"):
-        find_sdist(pip("http://127.0.0.1:9/simple"), "tiny-lib", "1.0")
+        find_sdist(pip("http://127.0.0.1:9/simple"), "tiny-lib", Version("1.0"))
 
 
 def test_no_index_at_all() -> None:
     with pytest.raises(InputError, match="nowhere"):
-        find_sdist(pip(), "tiny-lib", "1.0")
+        find_sdist(pip(), "tiny-lib", Version("1.0"))
 
 
 def test_the_environment_wins_over_files() -> None:

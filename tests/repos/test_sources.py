@@ -127,6 +127,12 @@ def test_sdist_without_a_pin_says_what_it_is(tmp_path: Path, monkeypatch: pytest
         obtain(tmp_path, source.model_copy(update={"pin": ""}))
 
 
+def test_sdist_whose_version_is_none(tmp_path: Path) -> None:
+    source = Source(kind="sdist", location="lib", pin="0" * 64)
+    with pytest.raises(ConfigError, match=r"lib\.version: 'nightly'"):
+        obtain_tree(Workspace(tmp_path), source, version="nightly", key=KEY)
+
+
 def test_a_cached_download_that_was_changed_is_fetched_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,8 @@
 import hashlib
 from pathlib import Path
 
+from packaging.version import InvalidVersion, Version
+
 from components.records.errors import ConfigError
 from components.records.repository import Source
 from components.repos.archive import extract
@@ -16,8 +18,14 @@ def fetch_sdist(source: Source, version: str, key: str, cache: Path, scratch: Pa
     """
     archive = cache / f"{source.pin or 'unpinned'}.sdist"
     if not archive.exists() or _sha256(archive.read_bytes()) != source.pin:
+        try:
+            wanted = Version(version)
+        except InvalidVersion as error:
+            raise ConfigError(
+                f"{key}.version", version, "a version of a Python package, e.g. 1.2.0"
+            ) from error
         pip = PipConfiguration.read()
-        url = find_sdist(pip, source.location, version)
+        url = find_sdist(pip, source.location, wanted)
         data = fetch(pip, url)
         _check(source, key, url.rsplit("/", 1)[-1], _sha256(data))
         (scratch / "download").write_bytes(data)
