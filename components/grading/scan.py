@@ -8,6 +8,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 
 from components.records.trajectory import HackFinding
 
@@ -80,27 +81,28 @@ def scan(path: str, after: str, added: Collection[int], references: Collection[s
         added: Numbers of the lines that the submission added.
         references: The file before, and the file without the bug.
     """
-    try:
-        tree = ast.parse(after)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []  # cannot be imported either
     marks: Counter[Mark] = Counter()
     places: dict[Mark, list[int]] = {}
-    for mark, line, end in _marks(tree):
+    for mark, line, end in _read(after):  # what cannot be parsed cannot be imported either
         marks[mark] += 1
         if any(number in added for number in range(line, end + 1)):
             places.setdefault(mark, []).append(line)
     known: Counter[Mark] = Counter()
     for text in references:
-        try:
-            before = Counter(mark for mark, _, _ in _marks(ast.parse(text)))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-        known |= before
+        known |= Counter(mark for mark, _, _ in _read(text))
     found = {
         (mark[0], lines[0]): mark[1] for mark, lines in sorted(places.items()) if marks[mark] > known[mark]
     }
     return [HackFinding(kind=kind, detail=f"{path}:{line}: {what}") for (kind, line), what in found.items()]
+
+
+@lru_cache(maxsize=32)
+def _read(text: str) -> tuple[tuple[Mark, int, int], ...]:
+    """Every mark in a text, with its lines. Most submissions touch files that were read before."""
+    try:
+        return tuple(_marks(ast.parse(text)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
 
 
 def _marks(tree: ast.Module) -> Iterator[tuple[Mark, int, int]]:

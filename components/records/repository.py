@@ -94,5 +94,6 @@ class Coverage(Record):
 
     repository_id: str
     test: str
+    """pytest node id; empty for what runs while modules are imported, on behalf of no test."""
     path: str
     lines: tuple[int, ...]

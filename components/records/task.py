@@ -39,6 +39,8 @@ class RejectReason(StrEnum):
     NO_FAIL_TO_PASS = "no_fail_to_pass"
     NO_PASS_TO_PASS = "no_pass_to_pass"
     TIMEOUT = "timeout"
+    CRASH = "crash"
+    """The interpreter died, or a limit on memory, processes or disk ended it."""
     GOLD_FAILS = "gold_fails"
     NOOP_PASSES = "noop_passes"
     FLAKY = "flaky"

@@ -75,11 +75,14 @@ def coverage_rows(
     tests: set[str],
     sources: Mapping[str, LineMap],
 ) -> list[Coverage]:
-    """One row per test and source file, with whole statements in place of the lines a tracer reports."""
+    """One row per test and source file, with whole statements in place of the lines a tracer reports.
+
+    Under no test: what runs while modules are imported, which may leave something behind for every test.
+    """
     return [
         Coverage(repository_id=repository_id, test=test, path=path, lines=sources[path].expand(lines))
         for test, files in sorted(coverage.items())
-        if test in tests
+        if test in tests or not test
         for path, lines in sorted(files.items())
         if path in sources and lines
     ]

@@ -12,6 +12,7 @@ class CoveredLines:
     def __init__(self, coverage: pa.Table, repository_id: str) -> None:
         # Left to Arrow: a large suite has a hundred million entries.
         rows = coverage.filter(pc.equal(coverage["repository_id"], pa.scalar(repository_id)))
+        rows = rows.filter(pc.not_equal(rows["test"], pa.scalar("")))  # what no test, but an import runs
         self._lines: dict[str, frozenset[int]] = {}
         for path in rows["path"].unique().to_pylist():
             lines = pc.list_flatten(rows.filter(pc.equal(rows["path"], pa.scalar(str(path))))["lines"])
