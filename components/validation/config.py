@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from components.records.task import Split
+from components.sandbox.config import SandboxConfig
 
 
 class _Config(BaseModel):
@@ -30,7 +31,7 @@ class StatementConfig(_Config):
     """Failing tests named in the visible setting."""
     max_frames: int = Field(4, ge=1)
     """Traceback frames of the repository's own code, innermost kept."""
-    max_called: int = Field(2, ge=0)
+    max_called: int = Field(3, ge=0)
     """Functions called by the test, named when no traceback frame lies in the code."""
     max_message: int = Field(200, ge=20)
     """Characters of the exception's message."""
@@ -42,7 +43,7 @@ class TimeConfig(_Config):
     """How long a candidate's tests may run."""
 
     factor: float = Field(4.0, gt=1)
-    """Times the tests' time in the baseline."""
+    """Times what the tests take on the untouched tree, on this machine, now."""
     cpu_seconds: float = Field(2.0, gt=0)
     """CPU seconds on top: what a mutant that loops for ever burns before it dies. CPU time does not
     depend on how busy the machine is, so the verdict does not either."""
@@ -61,15 +62,19 @@ class ValidationConfig(_Config):
     """Stop after this many candidates per split, whatever the targets."""
     max_per_function: int = Field(4, ge=1)
     """Candidates of one function in one round: functions take turns, so that none crowds the others out."""
+    wave: tuple[int, int] = (16, 192)
+    """Least and most candidates of one split that are tried before the targets are looked at again."""
+    batch: int = Field(16, ge=1)
+    """Candidates that share a warm interpreter."""
     max_pass_to_pass: int = Field(50, ge=1)
     """Pass-to-pass tests kept per task, to keep grading quick: covering tests first."""
-    max_test_seconds: float = Field(1.0, gt=0)
-    """Slower tests are not added to pass-to-pass unless they cover the change."""
     confirm: Literal["all", "sample", "none"] = "all"
     """Which kept candidates the full suite confirms."""
     confirm_share: float = Field(0.1, ge=0, le=1)
     """Share confirmed when `confirm` is `sample`, chosen by hash."""
     time: TimeConfig = TimeConfig()
     statement: StatementConfig = StatementConfig()
+    sandbox: SandboxConfig = SandboxConfig()
+    """What the tests run in."""
     workers: int | None = Field(None, ge=1, json_schema_extra={"affects_output": False})
     """Processes; the output does not depend on it."""

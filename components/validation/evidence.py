@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from components.validation.source import FunctionSpan, SourceFile
+from components.validation.source import FunctionSpan, SourceFile, parsed
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
 _SCRATCH = re.compile(r"/tmp/[^\s'\"]*")
@@ -21,6 +21,9 @@ _BUILTINS = {
     **{name: f"__{name}__" for name in ("len", "iter", "next", "repr", "str", "bool", "reversed", "hash")},
     "list": "__iter__",
 }
+
+_OPERATOR, _CONSTRUCTOR = 2, 3
+"""Lines by which a call through an operator, or one that makes an object, counts as farther away."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,9 @@ def source_frames(
     for path, line, function in frames:
         path = posixpath.normpath(path).removeprefix("/repo/")
         if path in sources:
-            seen.pop((path, function), None)  # of a recursion the innermost frame stays
-            seen[path, function] = Frame(path, line, function)
+            name = sources[path].qualname(line, function)
+            seen.pop((path, name), None)  # of a recursion the innermost frame stays
+            seen[path, name] = Frame(path, line, name)
     return tuple(seen.values())[-limit:]
 
 
@@ -83,17 +87,30 @@ def called_functions(
 
     Nearest to the failing line first. It knows nothing of the bug: any reader of the test could tell.
     """
-    node = _find_test(ast.parse(test_source), test)
+    node = _find_test(parsed(test_source), test)
     if node is None:
         return ()
     by_name = _executed(sources, covered)
+    here = node.lineno if line is None else line
+    last = max((_end(child) for child in ast.walk(node) if getattr(child, "lineno", 0) == here), default=here)
     found: dict[Frame, int] = {}
-    for name, at in _names_called(node):
+    for name, at, explicit in _names_called(node):
+        if at > last:
+            continue  # not reached
         for frame in by_name.get(name, ()):
-            distance = abs(at - line) if line is not None else at
-            found[frame] = min(found.get(frame, distance), distance)
+            setup = frame.function.endswith((".__init__", ".__new__"))
+            rank = abs(here - at) + (_CONSTRUCTOR if setup else 0 if explicit else _OPERATOR)
+            found[frame] = min(found.get(frame, rank), rank)
     ranked = sorted(found, key=lambda frame: (found[frame], frame.path, frame.line))
     return tuple(ranked[:limit])
+
+
+def _end(node: ast.AST) -> int:
+    """Last line of what runs when a traceback names the first line of a node."""
+    compound = isinstance(
+        node, (ast.For, ast.AsyncFor, ast.While, ast.If, ast.Try, ast.FunctionDef, ast.ClassDef)
+    )
+    return int(getattr(node, "lineno" if compound else "end_lineno", 0) or 0)
 
 
 def _find_test(tree: ast.Module, test: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
@@ -132,17 +149,18 @@ def _aliases(function: FunctionSpan) -> tuple[str, ...]:
     return (function.name, owner) if function.name in ("__init__", "__new__") and owner else (function.name,)
 
 
-def _names_called(node: ast.AST) -> Iterable[tuple[str, int]]:
+def _names_called(node: ast.AST) -> Iterable[tuple[str, int, bool]]:
+    """Names with the line each stands on, and whether it is called by name or by an operator."""
     for child in ast.walk(node):
         line = getattr(child, "lineno", 0)
         if isinstance(child, ast.Call):
             func = child.func
             name = func.id if isinstance(func, ast.Name) else getattr(func, "attr", "")
             if name:
-                yield name, line
+                yield name, line, True
                 if name in _BUILTINS:
-                    yield _BUILTINS[name], line
+                    yield _BUILTINS[name], line, False
         for kind, names in _DUNDERS:
             if isinstance(child, kind):
                 for name in names:
-                    yield name, line
+                    yield name, line, False

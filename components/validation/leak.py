@@ -11,6 +11,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from components.grading.patching import parse_patch
+from components.validation.source import parsed
+
 SHORTEST = 8
 """Lines with fewer characters, white space apart, say nothing: `x = 1`, `else:`."""
 
@@ -38,10 +41,10 @@ class Change:
     @classmethod
     def of(cls, patch: str) -> "Change":
         """Read a unified diff from the buggy tree to the fixed one."""
-        lines = [line for line in patch.splitlines() if not line.startswith(("+++", "---"))]
+        lines = [line for change in parse_patch(patch) for hunk in change.hunks for line in hunk.lines]
         return cls(
-            tuple(line[1:] for line in lines if line.startswith("+")),
-            tuple(line[1:] for line in lines if line.startswith("-")),
+            tuple(text.rstrip("\r\n") for sign, text in lines if sign == "+"),
+            tuple(text.rstrip("\r\n") for sign, text in lines if sign == "-"),
         )
 
     @property
@@ -72,7 +75,7 @@ def body_of_tests(source: str, tests: Iterable[str]) -> tuple[str, ...]:
     wanted = {test.split("::")[-1].partition("[")[0] for test in tests}
     lines = source.splitlines()
     out: list[str] = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name in wanted:
             out.extend(lines[node.body[0].lineno - 1 : node.end_lineno])
     return tuple(out)

@@ -3,12 +3,18 @@
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 MODULE = "<module>"
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+@lru_cache(maxsize=64)
+def parsed(text: str) -> ast.Module:
+    """The tree of a text; not to be changed."""
+    return ast.parse(text)
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,11 @@ class SourceFile:
                 return function.qualname
         return MODULE
 
+    def qualname(self, line: int, name: str) -> str:
+        """Qualified name of the innermost function of a name (as in a traceback) that holds a line."""
+        held = [f.qualname for f in self.functions if f.name == name and f.start <= line <= f.end]
+        return held[-1] if held else name
+
     def influence(self, lines: Iterable[int]) -> frozenset[int]:
         """The lines whose execution shows that a change of `lines` can have had an effect.
 
@@ -62,6 +73,11 @@ class SourceFile:
             found |= self._influence(line)
         return frozenset(found)
 
+    def statements(self, lines: Iterable[int]) -> frozenset[int]:
+        """All lines of the statements in function bodies that hold `lines`; of compound ones the header."""
+        bodies = [line for line in lines if any(f.body <= line <= f.end for f in self.functions)]
+        return frozenset(number for line in bodies for number in (line, *self._statement(line)))
+
     def _influence(self, line: int) -> set[int]:
         inner = [f for f in self.functions if f.start <= line <= f.end]
         if not inner:
@@ -72,19 +88,22 @@ class SourceFile:
         return {line} | set(self._statement(line))
 
     def _statement(self, line: int) -> range:
-        best = range(line, line + 1)
-        size = self.line_count + 1
-        for node in ast.walk(self.tree):
-            if not isinstance(node, ast.stmt) or isinstance(node, _Scope):
-                continue
-            end = node.end_lineno or node.lineno
-            body = getattr(node, "body", None)
-            if body:
-                # Of a compound statement only the header: its body has statements of its own.
-                end = max(node.lineno, body[0].lineno - 1)
-            if node.lineno <= line <= end and end - node.lineno < size:
-                best, size = range(node.lineno, end + 1), end - node.lineno
-        return best
+        return self._by_line.get(line, range(line, line + 1))
+
+    @cached_property
+    def _by_line(self) -> dict[int, range]:
+        """Line -> lines of its innermost statement."""
+        found: dict[int, range] = {}
+        for node in ast.walk(self.tree):  # outer ones first, so that inner ones win
+            if isinstance(node, ast.stmt) and not isinstance(node, _Scope):
+                end = node.end_lineno or node.lineno
+                body = getattr(node, "body", None)
+                if body:
+                    # Of a compound statement only the header: its body has statements of its own.
+                    end = max(node.lineno, body[0].lineno - 1)
+                lines = range(node.lineno, end + 1)
+                found.update(dict.fromkeys(lines, lines))
+        return found
 
     @cached_property
     def public(self) -> frozenset[str]:

@@ -7,14 +7,15 @@ its id alone. See `leak` for what a statement may not say.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 
-from components.validation.evidence import Evidence, Frame
+from components.validation.evidence import Evidence
 from components.validation.split import unit
 
 _EVIDENCE = """\
-{{ exception }}{% if message %}: {{ message }}{% endif %}
+{{ raised }}
 {% if frames %}
 Traceback:
 {% for frame in frames %}
@@ -93,20 +94,24 @@ class Budget:
     """About three to a token of SmolLM2 for code and paths."""
 
 
+@cache
+def _template(text: str) -> Template:
+    return _JINJA.from_string(text)
+
+
 def _pick(variants: tuple[str, ...], task_id: str, setting: str) -> str:
     return variants[int(unit("statement", setting, task_id) * len(variants))]
 
 
 def visible_statement(task_id: str, package: str, evidence: Evidence, budget: Budget) -> str:
     """For an agent that has the failing tests in its tree."""
-    template = _JINJA.from_string(_pick(_VISIBLE, task_id, "visible"))
+    template = _template(_pick(_VISIBLE, task_id, "visible"))
     text = ""
     for item in _shorter(evidence, budget):
         text = template.render(
             package=package,
             tests=item.tests,
-            exception=item.exception,
-            message=item.message,
+            raised=exception_line(item) or "No details.",
             frames=((item.test_frame,) if item.test_frame else ()) + item.frames,
             called=() if item.frames else item.called,
         ).strip()
@@ -117,7 +122,7 @@ def visible_statement(task_id: str, package: str, evidence: Evidence, budget: Bu
 
 def hidden_statement(task_id: str, package: str, evidence: Evidence, budget: Budget) -> str:
     """For an agent that does not know the tests: the symptom only."""
-    template = _JINJA.from_string(_pick(_HIDDEN, task_id, "hidden"))
+    template = _template(_pick(_HIDDEN, task_id, "hidden"))
     text = ""
     for item in _shorter(evidence, budget):
         text = template.render(
@@ -154,8 +159,7 @@ def _shorter(evidence: Evidence, budget: Budget) -> Iterator[Evidence]:
 
 def _subject(evidence: Evidence) -> str:
     """Dotted name of the public function that the test called, as a user would name it."""
-    places: list[Frame] = [*evidence.called, *evidence.frames]
-    for frame in places:
+    for frame in (*evidence.frames, *evidence.called):
         parts = frame.function.split(".")
         if all(not part.startswith("_") or part.endswith("__") for part in parts):
             module = frame.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
@@ -165,12 +169,13 @@ def _subject(evidence: Evidence) -> str:
 
 def _symptom(evidence: Evidence) -> str:
     if evidence.exception == "AssertionError":
-        claim = evidence.message.removeprefix("AssertionError:").strip().removeprefix("assert ")
-        return f"gives a wrong result: `{claim}` does not hold." if claim else "gives a wrong result."
+        head, assertion, claim = evidence.message.partition("assert ")
+        if not head and assertion and " " in claim.removeprefix("not "):
+            return f"gives a wrong result: `{claim}` does not hold."
+        # A bare truth value says nothing; a message of the test's author may be anything.
+        return "gives a wrong result." if assertion or not head else f"gives a wrong result: `{head}`"
     if evidence.exception in ("Failed", "") and "DID NOT RAISE" in evidence.message:
         kinds = re.findall(r"(\w+)(?:'>)?", evidence.message.partition("DID NOT RAISE")[2])
-        return (
-            f"does not raise `{kinds[-1]}` where it should." if kinds else "does not raise where it should."
-        )
+        return f"does not raise{f' `{kinds[-1]}`' if kinds else ''} where it should."
     text = exception_line(evidence)
     return f"raises `{text}`." if text else "fails."

@@ -17,7 +17,7 @@ from components.validation.leak import (
 PATCH = """\
 --- a/pkg/calc.py
 +++ b/pkg/calc.py
-@@ -1,4 +1,4 @@
+@@ -1,3 +1,3 @@
  def total(values, start=0):
 -    return sum(values) - start
 +    return sum(values) + start_offset

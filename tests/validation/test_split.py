@@ -10,9 +10,10 @@ NAMES = st.text("abcdefgh_.", min_size=1, max_size=12)
 
 def make_task(path: str, function: str, split: Split, repository: str = "tiny@1") -> Task:
     return Task(
-        id=f"{repository}/x/{path}{function}", repository_id=repository, environment="", strategy="x", path=path,
-        function=function, line=1, bug_patch="", gold_patch="", fail_to_pass=("t",), pass_to_pass=("u",),
-        test_files=(), protected_paths=(), problem_statement="", problem_statement_hidden="", difficulty=0,
+        id=f"{repository}/x/{path}{function}", repository_id=repository, environment="", strategy="x",
+        path=path, function=function, line=1, bug_patch="", gold_patch="", fail_to_pass=("t",),
+        pass_to_pass=("u",), test_files=(), protected_paths=(), problem_statement="",
+        problem_statement_hidden="", difficulty=0,
         quality=(), split=split, parents=(),
     )  # fmt: skip
 

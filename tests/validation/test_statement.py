@@ -13,7 +13,7 @@ RAISED = Evidence(
     tests=("tests/test_box.py::test_pop", "tests/test_box.py::test_get", "tests/test_box.py::test_len"),
     exception="KeyError",
     message="'missing'",
-    frames=(Frame("box/core.py", 12, "pop"), Frame("box/core.py", 40, "Box._find")),
+    frames=(Frame("box/core.py", 12, "Box.pop"), Frame("box/core.py", 40, "Box._find")),
     test_frame=Frame("tests/test_box.py", 9, "test_pop"),
     called=(Frame("box/core.py", 10, "Box.pop"),),
 )
@@ -102,12 +102,12 @@ def test_messages_lose_what_differs_from_run_to_run() -> None:
 
 
 def test_frames_are_of_the_code_only_and_not_repeated() -> None:
-    frames = [("/repo/tests/t.py", 1, "test"), ("/usr/lib/x.py", 3, "run")] + [
-        ("/repo/box/core.py", 4, "get"), ("box/core.py", 5, "get"), ("box/core.py", 7, "_find"),
-    ]  # fmt: skip
+    places = [("tests/t.py", 1, "test"), ("box/core.py", 4, "get"), ("box/core.py", 5, "get")]
+    frames = [("/usr/lib/x.py", 3, "run"), *((f"/repo/{p}", n, f) for p, n, f in places)]
+    frames.append(("box/core.py", 7, "_find"))
     assert source_frames(frames, {"box/core.py": SOURCE}, 4) == (
         Frame("box/core.py", 5, "get"),
-        Frame("box/core.py", 7, "_find"),
+        Frame("box/core.py", 7, "Box._find"),
     )
     assert len(source_frames(frames, {"box/core.py": SOURCE}, 1)) == 1
 
@@ -119,3 +119,11 @@ def test_called_functions_are_named_by_the_test_and_executed() -> None:
     )
     assert found == (Frame("box/core.py", 4, "Box.__getitem__"), Frame("box/core.py", 2, "Box.__init__"))
     assert called_functions(TEST, "tests/t.py::absent", 5, sources, {"box/core.py": {3}}, 3) == ()
+
+
+def test_a_call_inside_a_raises_block_is_reached_and_later_ones_are_not() -> None:
+    test = "def test_it():\n    box = Box()\n    with raises(KeyError):\n        box._find(1)\n    unused()\n"
+    sources = {"box/core.py": SOURCE}
+    covered = {"box/core.py": {3, 7, 10}}
+    found = called_functions(test, "t.py::test_it", 3, sources, covered, 3)
+    assert [frame.function for frame in found] == ["Box._find", "Box.__init__"]
