@@ -75,6 +75,7 @@ def test_run(
     results, duplicates = _results(kinds.get("test", []))
     found += [f"several tests are called {test!r}" for test in duplicates]
     found += [f"event: {r['event']}" for r in kinds.get("event", []) if r["event"] == "forged_record"]
+    found += _told_twice(kinds, results)
     killed = result.killed or (f"signal {result.exit_code - 128}" if result.exit_code > 128 else "")
     done = kinds.get("done", [])
     collected = [test for record in kinds.get("collected", []) for test in record["tests"]]
@@ -100,7 +101,7 @@ def test_run(
             r["test"]: {path: tuple(lines) for path, lines in r["files"].items()}
             for r in kinds.get("coverage", [])
         },
-        hung="" if done or not result.timed_out else next((t for t in collected if t not in results), ""),
+        hung=_hung(collected, results) if result.timed_out and not done else "",
         events=tuple(
             Event(kind=r["event"], detail=r["detail"], frames=_frames(r["frames"]))
             for r in kinds.get("event", [])
@@ -111,6 +112,10 @@ def test_run(
     )
 
 
+def _hung(collected: Sequence[str], results: Mapping[str, Any]) -> str:
+    return next((test for test in collected if test not in results), "")
+
+
 def _results(records: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Mapping[str, Any]], list[str]]:
     results: dict[str, Mapping[str, Any]] = {}
     duplicates: list[str] = []
@@ -119,6 +124,32 @@ def _results(records: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Mapping[st
             duplicates.append(record["test"])
         results[record["test"]] = record
     return results, duplicates
+
+
+def _told_twice(
+    kinds: Mapping[str, Sequence[Mapping[str, Any]]], results: Mapping[str, Mapping[str, Any]]
+) -> list[str]:
+    """Where what was said at once differs from what was said later."""
+    first: dict[str, dict[str, str]] = {}
+    for record in kinds.get("phase", []):
+        phases = first.setdefault(record["test"], {})
+        if phases.get(record["when"]) != "failed":
+            phases[record["when"]] = record["outcome"]
+    out = [
+        f"{test}: recorded as {dict(record['phases'])}, which is not what was seen: {first.get(test)}"
+        for test, record in results.items()
+        if dict(record["phases"]) != first.get(test, {})
+    ]
+    codes: dict[str, list[Any]] = {}
+    for record in kinds.get("collected", []):
+        for test, code in zip(record["tests"], record["codes"], strict=True):
+            codes.setdefault(test, []).append(code)
+    out += [
+        f"{record['test']}: what ran is not what was collected"
+        for record in kinds.get("call", [])
+        if record["code"] not in codes.get(record["test"], ())
+    ]
+    return out
 
 
 def _contradictions(exit_code: int, kinds: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:

@@ -1,5 +1,7 @@
 """What one run of a repository's tests told us."""
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from components.records.base import Record
@@ -40,6 +42,8 @@ class Event(Record):
 
 class TestRun(Record):
     """The result of one `run_tests`."""
+
+    __test__: ClassVar[bool] = False  # for pytest, to which the name looks like a test
 
     statuses: dict[str, TestStatus]
     """Every test asked for; `missing` when nothing was reported for it."""

@@ -166,12 +166,14 @@ def install(
         frames = [
             entry
             for entry in inside(caller, 20)
-            if not (prefix + entry[0]).startswith(allowed) and not entry[0].endswith("conftest.py")
+            if not (prefix + entry[0]).startswith(allowed) and entry[0].rpartition("/")[2] != "conftest.py"
         ]
         if frames or caller is None or caller.f_code not in codes or type(record) is not dict:
             send({"kind": "event", "event": "forged_record", "detail": "", "frames": inside(caller, 20)})
             return
-        record["problems"] = [*record.get("problems", ()), *check(not done)]
+        # After each call of a test, and of everything at the end.
+        if done or (record["kind"] == "phase" and record["when"] == "call"):
+            record["problems"] = [*record.get("problems", ()), *check(not done)]
         send(record)
 
     def caused(frame: "FrameType | None", limit: int) -> bool:

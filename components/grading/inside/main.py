@@ -56,7 +56,8 @@ def main(config: "dict[str, Any]", key: bytes, result: str) -> None:
         audit(channel.EMIT, record)
 
     recorder = Recorder(config, root, emit)
-    trusted = tuple(os.path.join(root, path) for path in config["trusted"])
+    places = [os.path.join(root, path) for path in config["trusted"]]
+    trusted = tuple(place.rstrip("/") + "/" if os.path.isdir(place) else place for place in places)
     measure = coverage.measure(root, config["sources"], config["trusted"]) if config["coverage"] else None
     armed: list[bytes] = [key]
     del key

@@ -13,6 +13,16 @@ _MAX_MESSAGE = 2000
 _MAX_FRAMES = 40
 
 
+def identity(item: Any) -> "list[Any]":
+    """What a test would run: file, line and hash of its code, and the names of what it overrides itself."""
+    function = getattr(item, "obj", None)
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    own = [name for name in ("runtest", "setup", "teardown", "reportinfo") if name in vars(item)]
+    if code is None:
+        return [type(function).__qualname__, 0, "", own]
+    return [code.co_filename, code.co_firstlineno, sha256(code.co_code).hexdigest()[:16], own]
+
+
 class Recorder:
     """Collects outcomes and hands one record per test to `emit`."""
 
@@ -72,7 +82,8 @@ class Recorder:
 
     def pytest_collection_finish(self, session: Any) -> None:
         """Say what is going to run, and whose code it is."""
-        self.emit({"kind": "collected", "tests": [str(item.nodeid) for item in session.items]})
+        tests = [str(item.nodeid) for item in session.items]
+        self.emit({"kind": "collected", "tests": tests, "codes": [identity(item) for item in session.items]})
         for item in session.items:
             code = getattr(unwrap(getattr(item, "function", None) or item), "__code__", None)
             path = getattr(code, "co_filename", "")
@@ -99,10 +110,14 @@ class Recorder:
                 "test": str(item.nodeid),
                 "phases": {name: phase["outcome"] for name, phase in phases.items()},
                 "failure": next((phase["failure"] for phase in phases.values() if phase["failure"]), None),
-                "problems": [problem for phase in phases.values() for problem in phase["problems"]],
                 "seconds": time.perf_counter() - start,
             }
         )
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_call(self, item: Any) -> None:
+        """Whose code is about to run, which has to be what was collected."""
+        self.emit({"kind": "call", "test": str(item.nodeid), "code": identity(item)})
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, None]:
@@ -122,14 +137,13 @@ class Recorder:
         if known is not None and phase != "call":
             problems.append(f"{item.nodeid}: {phase} was reported twice")
         # The parts of a test (subTest) are reported as calls of it: one failure counts, else the last word.
+        if known is None or (known["outcome"] != "failed" and known["outcome"] != result) or problems:
+            # Said at once, while nothing else can run: what is kept for later could be changed until then.
+            emit = {"kind": "phase", "test": str(item.nodeid), "when": phase, "outcome": result}
+            self.emit({**emit, "problems": problems})
         if known is None or known["outcome"] != "failed":
-            self.phases[phase] = {
-                "outcome": result,
-                "failure": self.failure(error, phase, str(report.longrepr)) if failed else None,
-                "problems": problems + (known["problems"] if known else []),
-            }
-        else:
-            known["problems"] += problems
+            failure = self.failure(error, phase, str(report.longrepr)) if failed else None
+            self.phases[phase] = {"outcome": result, "failure": failure}
 
     def failure(self, error: "BaseException | None", phase: str, text: str) -> "dict[str, Any]":
         """What is known about a failure."""
