@@ -221,6 +221,8 @@ class _Parser:
                 yield self.git_change()
             elif self.peek("--- "):
                 old, new = self.names()
+                if old is not None and new is not None and old != new:
+                    raise PatchError("malformed", f"{old} becomes {new} without a rename header")
                 yield _checked(old, new, self.hunks(), copy=False)
             elif not self.lines[self.at].strip():
                 self.at += 1
@@ -320,20 +322,19 @@ def _name(text: str, prefix: str) -> str | None:
 
 
 def _title_names(title: str, extended: Mapping[str, str]) -> tuple[str | None, str | None]:
-    """Names of a change without hunks: a mode, a pure rename, an empty file."""
+    """Names of a change without hunks: a mode, a pure rename or copy, an empty file."""
+    if "rename from" in extended or "copy from" in extended:
+        return None, None  # the headers name both
     if title.startswith('"'):
-        old = _unquote(title[: title.index('"', 1) + 1] if '"' in title[1:] else title)
+        match = re.fullmatch(r'("(?:[^"\\]|\\.)*") ("(?:[^"\\]|\\.)*")', title)
+        old, new = (_unquote(match[1]), _unquote(match[2])) if match else ("", "")
     else:
-        # `a/X b/X`, the same name twice, whatever spaces it holds.
-        old = title[: (len(title) - 1) // 2]
-    if (
-        "rename from" not in extended
-        and "copy from" not in extended
-        and title != f"{old} b/{old[2:]}"
-        and '"' not in title
-    ):
+        # `a/X b/X`: the same name twice, whatever spaces it holds.
+        middle = len(title) // 2
+        old, new = title[:middle], title[middle + 1 :]
+    if not old.startswith("a/") or new != "b/" + old[2:]:
         raise PatchError("malformed", f"{title}: which file is this?")
-    name = old.removeprefix("a/")
+    name = old[2:]
     return (None if "new file mode" in extended else name), (
         None if "deleted file mode" in extended else name
     )

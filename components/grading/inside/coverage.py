@@ -95,7 +95,6 @@ class _Trace:
                 self.now.setdefault(path, set()).add(frame.f_lineno)
             return local
 
-        self.now.setdefault(path, set()).add(frame.f_lineno)
         return local
 
     def finish(self) -> "Iterator[dict[str, Any]]":
