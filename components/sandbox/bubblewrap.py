@@ -5,6 +5,7 @@ a size-limited tmpfs and, on it, the overlay of the repository. Each command the
 own for processes, IPC, host name and users, and sees of the holder only /repo, /env, /tmp and the system.
 """
 
+import contextlib
 import os
 import secrets
 import signal
@@ -18,10 +19,12 @@ from components.records.errors import SandboxError
 from components.sandbox.base import COLLECT_ENV, FIXED_ENV, REPO, Diff, ExecResult, Limits, Tree
 from components.sandbox.collecting import take
 from components.sandbox.config import SandboxConfig
-from components.sandbox.holder import DISK, Holder, prepare
+from components.sandbox.holder import DISK, Holder
+from components.sandbox.host import prepare
 from components.sandbox.limiting import limited
 from components.sandbox.namespaces import NamespaceWatch
 from components.sandbox.running import Outcome, supervise
+from components.sandbox.seccomp import program, sealed
 from components.sandbox.workcopy import WorkCopy
 
 _SHM_BYTES = 64 << 20
@@ -37,6 +40,22 @@ _NAMESPACES = [
     "--die-with-parent",
     "--clearenv",
 ]
+# After the other mounts: what is not mounted writable by then is read-only, the root itself included.
+_DEVICES = [
+    *(
+        "--proc",
+        "/proc",
+        "--dev",
+        "/dev",
+        "--size",
+        str(_SHM_BYTES),
+        "--perms",
+        "1777",
+        "--tmpfs",
+        "/dev/shm",
+    ),
+    *("--remount-ro", "/dev", "--remount-ro", "/"),
+]
 
 
 class BubblewrapSandbox:
@@ -44,8 +63,10 @@ class BubblewrapSandbox:
 
     name = "bubblewrap"
 
-    def __init__(self, config: SandboxConfig) -> None:
+    def __init__(self, config: SandboxConfig, *, overlay: bool = True) -> None:
+        """`overlay`: false makes every session a full copy, as where an overlay is not possible."""
         self._config = config
+        self._overlay = overlay
 
     def open(
         self,
@@ -58,13 +79,21 @@ class BubblewrapSandbox:
         """See `components.sandbox.base.Sandbox`."""
         limits = limits or self._config.limits
         uid = self._config.uid if os.geteuid() == 0 else None
-        prepare(tree, uid)
-        holder = Holder(tree, uid, limits.disk_mb)
+        holder = self._holder(tree, uid, limits.disk_mb, overlay=prepare(tree, uid) and self._overlay)
         try:
             return BubblewrapSession(holder, tree, files, remove, limits)
         except BaseException:
             holder.close()
             raise
+
+    def _holder(self, tree: Tree, uid: int | None, disk_mb: int, *, overlay: bool) -> Holder:
+        try:
+            return Holder(tree, uid, disk_mb, overlay=overlay)
+        except SandboxError as error:
+            if not overlay or "overlay" not in str(error):
+                raise
+            self._overlay = False  # this machine has none, as some containers: copy from now on
+            return Holder(tree, uid, disk_mb, overlay=False)
 
 
 class BubblewrapSession:
@@ -156,32 +185,36 @@ class BubblewrapSession:
         wall: float,
         limits: Limits,
     ) -> ExecResult:
-        options = [*_NAMESPACES, *self._visible, *binds, "--proc", "/proc", "--dev", "/dev"]
-        options += ["--size", str(_SHM_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
-        options += ["--remount-ro", "/", "--chdir", REPO]
+        options = [*_NAMESPACES, *self._visible, *binds, *_DEVICES, "--chdir", REPO]
         for name, value in variables.items():
             options += ["--setenv", name, value]
-        status_read, status_write = os.pipe()
-        options += ["--json-status-fd", str(status_write)]
-        try:
-            try:
+        with contextlib.ExitStack() as stack:
+            status_read, status_write = os.pipe()
+            stack.callback(os.close, status_read)
+            with contextlib.ExitStack() as passed:
+                passed.callback(os.close, status_write)
+                # Not as arguments, which the command could read from /proc/1/cmdline.
+                args_fd = sealed(b"".join(os.fsencode(option) + b"\0" for option in options), "arguments")
+                passed.callback(os.close, args_fd)
+                outer = ["--args", str(args_fd), "--json-status-fd", str(status_write)]
+                fds = [args_fd, status_write]
+                if program():
+                    fds.append(sealed(program(), "filter"))
+                    passed.callback(os.close, fds[-1])
+                    outer += ["--seccomp", str(fds[-1])]
                 process = subprocess.Popen(
-                    self._holder.command(options, limited(limits, argv, pids=True)),
+                    self._holder.command(outer, limited(limits, argv, pids=True)),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
-                    pass_fds=[*self._holder.pass_fds, status_write],
+                    pass_fds=fds,
                     bufsize=0,
                     env={},
                     cwd="/",
                 )
-            finally:
-                os.close(status_write)
-            with NamespaceWatch(process, status_read, self._holder.disk_fd, limits) as watch:
-                outcome = supervise(process, watch, stdin=stdin, wall_seconds=wall, limits=limits)
-                return _result(outcome, watch)
-        finally:
-            os.close(status_read)
+            watch = stack.enter_context(NamespaceWatch(process, status_read, self._holder.disk_fd, limits))
+            outcome = supervise(process, watch, stdin=stdin, wall_seconds=wall, limits=limits)
+            return _result(outcome, watch)
 
 
 def _result(outcome: Outcome, watch: NamespaceWatch) -> ExecResult:

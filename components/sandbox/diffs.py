@@ -259,7 +259,11 @@ def regular_files(root: str, path: str, mode: int) -> Iterator[str]:
         stack = [path + "/" if path else ""]
         while stack:
             folder = stack.pop()
-            for name, entry in _scan(root, folder).items():
+            try:
+                entries = _scan(root, folder)
+            except OSError:
+                continue  # so deep that no path names what is in there
+            for name, entry in entries.items():
                 if stat.S_ISREG(entry):
                     yield folder + name
                 elif stat.S_ISDIR(entry) and name not in IGNORED_FOLDERS:

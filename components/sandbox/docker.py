@@ -28,7 +28,7 @@ from components.sandbox.diffs import Content
 from components.sandbox.dockerexec import AGENT, SPARE_PIDS, run_supervised
 from components.sandbox.dockerfiles import ContainerFiles
 from components.sandbox.dockerimage import tree_image
-from components.sandbox.holder import python_prefixes
+from components.sandbox.host import check, python_prefixes
 
 SESSION_LABEL = "flywheel.session"
 OWNER_LABEL = "flywheel.owner"
@@ -59,6 +59,7 @@ class DockerSandbox:
         limits: Limits | None = None,
     ) -> "DockerSession":
         """See `components.sandbox.base.Sandbox`."""
+        check(tree)
         limits = limits or self._config.limits
         with _docker_errors():
             client = _client(os.getpid())

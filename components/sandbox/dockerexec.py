@@ -3,6 +3,7 @@
 import contextlib
 import os
 import select
+import signal
 import socket
 import stat
 import threading
@@ -97,6 +98,8 @@ class _Watch:
             except (DockerException, RequestException, KeyError):
                 return  # the container is gone, which the command's stream tells as well
             before = cpu if before is None else before
+            if _out_of_memory(self._container):
+                self._broken = "memory"
             if cpu - before > self._limits.cpu_seconds:
                 self._broken = "cpu"
             if pids < self._limits.pids + 2:  # process 1 and the supervisor
@@ -157,7 +160,6 @@ def run_supervised(
     agent = ["/usr/bin/setpriv", f"--reuid={AGENT}", f"--regid={AGENT}", "--clear-groups", "--no-new-privs"]
     clean = ["/usr/bin/env", "-i", *(f"{name}={value}" for name, value in variables.items())]
     line = ["/bin/sh", "-c", SUPERVISOR, "sh", *agent, "--", *clean, *limited(limits, argv, pids=False)]
-    oom_before = _oom_killed(container)
     watch = _Watch(container, limits, upper)
     created = api.exec_create(str(container.id), line, stdin=bool(stdin), user="0", workdir=REPO)["Id"]
     started = time.monotonic()
@@ -166,16 +168,13 @@ def run_supervised(
     )
     seconds = time.monotonic() - started
     exit_code = api.exec_inspect(created)["ExitCode"]
-    if killed:
-        exit_code = TIMED_OUT if killed == "wall" else 137
-    elif exit_code is None:
+    if not killed and exit_code is None:
         raise SandboxError(f"container {container.name} was lost")
-    elif exit_code == 137 and _oom_killed(container) and not oom_before:
-        killed = "memory"
-    elif exit_code == 152:  # SIGXCPU
-        killed = "cpu"
-    elif exit_code and upper and disk_kb(upper) > limits.disk_mb * 1024:
-        killed = "disk"
+    killed = killed or _ended_by(exit_code, container, limits, upper)
+    if _out_of_memory(container):
+        container.restart(timeout=0)  # or the next command would seem to have run out of it too
+    if killed:
+        exit_code = TIMED_OUT if killed == "wall" else exit_code or 137
     return ExecResult(
         exit_code=exit_code,
         stdout=frames.out.text(),
@@ -185,6 +184,17 @@ def run_supervised(
         seconds=seconds,
         truncated=frames.out.truncated or frames.err.truncated,
     )
+
+
+def _ended_by(exit_code: int, container: Container, limits: Limits, upper: str | None) -> Killed:
+    """The limit that made a command fail by itself, if one did."""
+    if exit_code and _out_of_memory(container):
+        return "memory"
+    if exit_code == 128 + signal.SIGXCPU:
+        return "cpu"
+    if exit_code and upper and disk_kb(upper) > limits.disk_mb * 1024:
+        return "disk"
+    return ""
 
 
 class _Killer:
@@ -226,7 +236,7 @@ def _alone(container: Container) -> bool:
     return False
 
 
-def _oom_killed(container: Container) -> bool:
+def _out_of_memory(container: Container) -> bool:
     container.reload()
     return bool(container.attrs["State"].get("OOMKilled"))
 

@@ -181,6 +181,8 @@ class ContainerFiles:
         answer = api.head(url, params={"path": path}, timeout=api.timeout)
         if answer.status_code == 404:
             return None
+        if answer.status_code == 500:
+            raise UnsafePathError(f"{path!r}: docker cannot resolve it; is it a link to itself?")
         answer.raise_for_status()
         found = json.loads(base64.b64decode(answer.headers["X-Docker-Container-Path-Stat"]))
         return Stat(int(found["mode"]), found.get("linkTarget", ""))

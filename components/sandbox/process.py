@@ -25,6 +25,7 @@ from components.sandbox import owner
 from components.sandbox.base import COLLECT_ENV, ENV, FIXED_ENV, Diff, ExecResult, Killed, Limits, Tree
 from components.sandbox.collecting import take
 from components.sandbox.config import SandboxConfig
+from components.sandbox.host import check
 from components.sandbox.limiting import limited
 from components.sandbox.running import supervise
 from components.sandbox.usage import usage
@@ -56,6 +57,7 @@ class ProcessSandbox:
         limits: Limits | None = None,
     ) -> "ProcessSession":
         """See `components.sandbox.base.Sandbox`."""
+        check(tree)
         collect_garbage()
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
         try:
@@ -77,6 +79,7 @@ class ProcessSession:
         self._folder = folder
         self._limits = limits
         self._mark = secrets.token_hex(16)
+        (folder / "mark").write_text(self._mark)
         self._fd = os.open(folder / "repo", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         self._variables = {
             **FIXED_ENV,
@@ -188,10 +191,11 @@ class ProcessSession:
 
 
 def collect_garbage() -> None:
-    """Remove the folders of sessions whose owner is dead."""
+    """End the processes of sessions whose owner is dead, and remove their folders."""
     for folder in Path(tempfile.gettempdir()).glob(_PREFIX + "*"):
         with contextlib.suppress(OSError):
             if owner.is_gone((folder / "owner").read_text()):
+                _kill_marked((folder / "mark").read_text())
                 shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -212,15 +216,7 @@ class _MarkedWatch:
 
     def kill(self) -> None:
         """See `components.sandbox.running.Watch`."""
-        # Again, for those that were forked meanwhile; not for ever, since some sleep in the kernel.
-        for _ in range(_KILL_ROUNDS):
-            pids = self._marked()
-            if not pids:
-                return
-            for pid in pids:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            time.sleep(0.01)
+        _kill_marked(self._mark)
 
     def _tree(self) -> list[int]:
         # Cheaper than looking for the mark, and enough for limits that are a courtesy here.
@@ -230,15 +226,28 @@ class _MarkedWatch:
         except psutil.Error:
             return []
 
-    def _marked(self) -> list[int]:
-        needle = f"{_MARK}={self._mark}".encode()
-        found = []
-        with os.scandir("/proc") as entries:
-            for entry in entries:
-                if not entry.name.isdigit():
-                    continue
-                with contextlib.suppress(OSError):
-                    # A zombie has no environment, so it is not found again.
-                    if needle in Path(entry.path, "environ").read_bytes():
-                        found.append(int(entry.name))
-        return found
+
+def _kill_marked(mark: str) -> None:
+    # Again, for those that were forked meanwhile; not for ever, since some sleep in the kernel.
+    for _ in range(_KILL_ROUNDS):
+        pids = _marked(mark)
+        if not pids:
+            return
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def _marked(mark: str) -> list[int]:
+    needle = f"{_MARK}={mark}".encode()
+    found = []
+    with os.scandir("/proc") as entries:
+        for entry in entries:
+            if not entry.name.isdigit():
+                continue
+            with contextlib.suppress(OSError):
+                # A zombie has no environment, so it is not found again.
+                if needle in Path(entry.path, "environ").read_bytes():
+                    found.append(int(entry.name))
+    return found
