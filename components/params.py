@@ -37,8 +37,8 @@ class PublishConfig(BaseModel):
     remote: str = Field("", description="DVC remote: s3://bucket/prefix or a folder; empty: in the workspace")
     endpoint_url: str = Field("", description="Of an S3-compatible remote; empty: AWS")
     mlflow_uri: str = Field("", description="MLflow tracking server; empty: sqlite in the workspace")
-    experiment: str = "flywheel"
-    registered_model: str = "swe-agent"
+    experiment: str = Field("flywheel", description="MLflow experiment of the training runs")
+    registered_model: str = Field("swe-agent", description="Name in MLflow's registry; holds alias champion")
 
 
 class Params(BaseModel):

