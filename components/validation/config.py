@@ -16,8 +16,11 @@ class Targets(_Config):
     """How many tasks of each split are enough. 0: take none of that split."""
 
     train: int = Field(420, ge=0)
+    """To learn from."""
     heldout: int = Field(64, ge=0)
+    """In functions that are never trained on."""
     heldout_repo: int = Field(24, ge=0)
+    """In repositories that are never trained on."""
 
     def of(self, split: Split) -> int:
         """The target of one split."""
