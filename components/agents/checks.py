@@ -25,15 +25,18 @@ class Report:
     """E.g. `2 failed, 10 passed`."""
     passed: bool
     nothing: bool
-    failure: str = ""
-    """First failure: test and exception."""
+    test: str = ""
+    """The first test that failed."""
+    exception: str = ""
+    """Its exception."""
     frames: tuple[str, ...] = ()
     """Its innermost frames, outermost first."""
     cached: bool = False
 
     def text(self) -> str:
         """Summary, first failure and frames."""
-        return "\n".join([self.summary, *([self.failure] if self.failure else []), *self.frames])
+        failure = [f"{self.test}: {self.exception}"] if self.test else []
+        return "\n".join([self.summary, *failure, *self.frames])
 
 
 class LocalizationCache:
@@ -177,7 +180,8 @@ def summarise(run: TestRun) -> Report:
         summary=", ".join(counts) or "no tests ran",
         passed=not bad and good > 0 and ended,
         nothing=not run.statuses and ended and not run.failures,
-        failure=f"{first[0]}: {exception(first[1])}" if first else "",
+        test=first[0] if first else "",
+        exception=exception(first[1]) if first else "",
         frames=_frames(first[1]) if first else (),
     )
 

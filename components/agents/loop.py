@@ -85,8 +85,10 @@ def run_rollouts(
     setting = _Setting(
         model, scaffold, sandbox, tree_provider, limits or AgentLimits(), cache or LocalizationCache(), graded
     )
+    model.begin()
     waiting = [_Run(order, job) for order, job in enumerate(jobs)][::-1]
     ready: list[_Run] = []
+    queue: list[_Run] = []
     tools: dict[Future[Trajectory | None], _Run] = {}
     asked: dict[Future[list[ModelReply]], list[_Run]] = {}
     with (
@@ -94,15 +96,17 @@ def run_rollouts(
         ThreadPoolExecutor(model.parallel, thread_name_prefix="model") as models,
     ):
         try:
-            while waiting or ready or tools or asked:
-                busy = len(ready) + len(tools) + sum(len(runs) for runs in asked.values())
+            while waiting or ready or queue or tools or asked:
+                busy = len(ready) + len(queue) + len(tools) + sum(len(runs) for runs in asked.values())
                 while waiting and busy < concurrency:
                     run = waiting.pop()
                     tools[pool.submit(_begin, run, setting)] = run
                     busy += 1
-                while ready and len(asked) < model.parallel and not (model.lockstep and tools):
-                    ready.sort(key=lambda run: run.order)
-                    batch, ready = ready[: model.max_batch], ready[model.max_batch :]
+                if not model.lockstep or not (queue or tools or asked):
+                    # In lockstep, a round: all rollouts, in the order of their jobs.
+                    queue, ready = [*queue, *sorted(ready, key=lambda run: run.order)], []
+                while queue and len(asked) < model.parallel:
+                    batch, queue = queue[: model.max_batch], queue[model.max_batch :]
                     requests = [run.request for run in batch if run.request is not None]
                     asked[models.submit(model.generate, requests)] = batch
                 pending: list[Future[Any]] = [*tools, *asked]
@@ -123,7 +127,7 @@ def run_rollouts(
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
             models.shutdown(wait=True, cancel_futures=True)
-            for run in [*ready, *tools.values(), *(run for runs in asked.values() for run in runs)]:
+            for run in [*ready, *queue, *tools.values(), *(run for runs in asked.values() for run in runs)]:
                 _close(run)
 
 

@@ -121,7 +121,7 @@ class Rollout:
         if outcome.error or not (self.scaffold.test_after_edit and self.context.failing):
             return call, outcome, not outcome.error
         report = self.context.checks.run(self.context.failing)
-        content = "ok, tests pass" if report.passed else f"tests fail: {report.failure or report.summary}"
+        content = "ok, tests pass" if report.passed else f"tests fail: {report.exception or report.summary}"
         return call, Outcome(content, undo=outcome.undo, cached=report.cached), report.passed
 
     def _parse(self, reply: ModelReply) -> Call:

@@ -47,12 +47,11 @@ class Bench:
         concurrency: int = 8,
     ) -> list[Trajectory]:
         """Trajectories sorted by id."""
-        if isinstance(model, Sequence) or not hasattr(model, "generate"):
-            model = ScriptedModel(model)
+        actor = ScriptedModel(model) if isinstance(model, Sequence) or callable(model) else model
         jobs = [Job(task, self.recipe, n, visible) for task in tasks for n in range(attempts)]
         done = run_rollouts(
             jobs,
-            model,
+            actor,
             scaffold or ScaffoldConfig(),
             self.sandbox,
             lambda task: self.tree,

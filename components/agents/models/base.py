@@ -81,5 +81,8 @@ class Model(Protocol):
         The batch is then as large as can be and its composition the same in every run.
         """
 
+    def begin(self) -> None:
+        """Forget everything: what comes next must not depend on what came before."""
+
     def generate(self, requests: Sequence[ModelRequest]) -> list[ModelReply]:
         """Sample one turn for each request."""

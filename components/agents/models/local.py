@@ -73,6 +73,11 @@ class LocalModel:
         self._longest = int(getattr(self._model.config, "max_position_embeddings", 0) or 1 << 30)
         self._scores: dict[tuple[str, int, tuple[int, ...], float], Tried] = {}
 
+    def begin(self) -> None:
+        """Forget what is kept of other conversations: it changes no result but in the last bits."""
+        self._store = kv.PrefixStore(_KEPT_TOKENS)
+        self._scores.clear()
+
     def generate(self, requests: Sequence[ModelRequest]) -> list[ModelReply]:
         """Sample one turn for each request."""
         started = time.monotonic()

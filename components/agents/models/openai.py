@@ -54,6 +54,9 @@ class OpenAIModel:
             reraise=True,
         )
 
+    def begin(self) -> None:
+        """Nothing is kept."""
+
     def generate(self, requests: Sequence[ModelRequest]) -> list[ModelReply]:
         """Sample one turn for each request.
 

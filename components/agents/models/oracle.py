@@ -40,6 +40,9 @@ class OracleModel:
         self._buggy = buggy
         self._config = config or OracleConfig()
 
+    def begin(self) -> None:
+        """Nothing is kept."""
+
     def generate(self, requests: Sequence[ModelRequest]) -> list[ModelReply]:
         """The next turn of each rollout."""
         return [ModelReply(render(self._next(request))) for request in requests]

@@ -28,6 +28,9 @@ class ScriptedModel:
         """The model a configuration describes."""
         return cls(config.replies)
 
+    def begin(self) -> None:
+        """Nothing is kept."""
+
     def generate(self, requests: Sequence[ModelRequest]) -> list[ModelReply]:
         """The next turn of each rollout."""
         replies = [self._script(request) for request in requests]

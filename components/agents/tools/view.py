@@ -6,6 +6,8 @@ from components.agents.source import Span, named, spans
 from components.agents.tools.base import Outcome, Parameter, ToolContext, normal_path
 
 _GAP = "..."
+_RADIUS = 2
+"""Lines shown on either side of a suspicious one."""
 
 
 class ViewTool:
@@ -82,19 +84,16 @@ def _compact(span: Span, text: str) -> list[int]:
 
 def _choose(lines: Sequence[int], span: Span, scores: Mapping[int, float], budget: int) -> list[int]:
     """At most `budget` lines: the head of the function, and those nearest to the suspicious ones."""
-    if len(lines) <= budget:
-        return list(lines)
+    hot = sorted((line for line in lines if scores.get(line, 0) > 0), key=lambda line: (-scores[line], line))
+    if len(lines) <= budget or not hot:
+        return list(lines[:budget])
     position = {line: index for index, line in enumerate(lines)}
     keep = {line for line in lines if line < span.body and line < span.start + 6}
-    hot = sorted((line for line in lines if scores.get(line, 0) > 0), key=lambda line: (-scores[line], line))
-    radius = 2
-    for line in hot or list(lines[: budget // 2]):
-        window = set(lines[max(0, position[line] - radius) : position[line] + radius + 1])
+    for line in hot:
+        window = set(lines[max(0, position[line] - _RADIUS) : position[line] + _RADIUS + 1])
         if len(keep | window) > budget:
             break
         keep |= window
-    if not hot:
-        keep |= set(lines[: budget - len(keep)])
     return sorted(keep)
 
 
