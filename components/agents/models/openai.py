@@ -88,15 +88,18 @@ class OpenAIModel:
     def _ask(self, request: ModelRequest) -> ModelReply:
         native = self.config.native_tools
         extra: dict[str, Any] = {"tools": list(request.tools)} if native and request.tools else {}
-        answer = self._client.chat.completions.create(
-            model=self.config.model,
-            messages=_wire(request.messages, native=native),
-            temperature=request.temperature,
-            max_tokens=request.max_tokens,
-            seed=request.seed,
-            **extra,
-        )
-        if not answer.choices or answer.choices[0].message is None:
+        try:
+            answer: Any = self._client.chat.completions.create(
+                model=self.config.model,
+                messages=_wire(request.messages, native=native),
+                temperature=request.temperature,
+                max_tokens=request.max_tokens,
+                seed=request.seed,
+                **extra,
+            )
+        except json.JSONDecodeError as error:
+            raise _OddReplyError(f"the answer is no JSON: {error}") from error
+        if not getattr(answer, "choices", None) or answer.choices[0].message is None:
             raise _OddReplyError(f"no choice in the answer: {answer}")
         choice, usage = answer.choices[0], answer.usage
         prompt = usage.prompt_tokens if usage else 0

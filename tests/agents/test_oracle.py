@@ -1,0 +1,146 @@
+"""The demonstrator, through the real tools."""
+
+import pytest
+
+from components.agents.config import ScaffoldConfig
+from components.agents.models.base import ModelRequest
+from components.agents.models.config import OracleConfig
+from components.agents.models.oracle import OracleModel
+from components.agents.toolcall import parse
+from components.grading.submission import task_files
+from components.records.errors import InputError
+from components.records.task import Task
+from components.records.training import Message
+from components.records.trajectory import ExitStatus, Trajectory
+from tests.agents.support import Bench, seen, turns
+from tests.grading.support import (
+    MEAN,
+    NUMBERS,
+    diff,
+    one_bug,
+    pristine,
+    two_bugs,
+)
+
+
+def demonstrate(bench: Bench, task: Task, visible: bool = True, **options: object) -> Trajectory:
+    model = OracleModel(
+        [task], lambda asked: task_files(asked, bench.tree), OracleConfig.model_validate(options)
+    )
+    [row] = bench.run(model, [task], visible=visible)
+    return row
+
+
+def calls(row: Trajectory) -> list[str]:
+    return [step.tool_calls[0].name for step in turns(row)]
+
+
+def bug(change: dict[str, str], fail_to_pass: tuple[str, ...]) -> Task:
+    """A task on `tinylib/numbers.py`: text replaced by other text."""
+    clean = pristine(NUMBERS)
+    text = clean
+    for right, wrong in change.items():
+        assert text.count(right) == 1
+        text = text.replace(right, wrong)
+    return one_bug().model_copy(
+        update={
+            "bug_patch": diff({NUMBERS: clean}, {NUMBERS: text}),
+            "gold_patch": diff({NUMBERS: text}, {NUMBERS: clean}),
+            "fail_to_pass": fail_to_pass,
+            "pass_to_pass": tuple(test for test in one_bug().pass_to_pass if test not in fail_to_pass),
+        }
+    )
+
+
+def test_it_walks_from_localisation_to_submission(bench: Bench) -> None:
+    row = demonstrate(bench, one_bug())
+    assert calls(row) == ["search", "view", "edit", "test", "submit"]
+    assert row.exit_status is ExitStatus.SUBMITTED and row.grade is not None and row.grade.resolved
+    assert row.demonstrator and row.model == "oracle"
+    assert not any(step.rewound or step.tool_calls[0].error for step in turns(row))
+
+
+def test_the_last_test_run_may_be_left_out(bench: Bench) -> None:
+    assert calls(demonstrate(bench, one_bug(), test_before_submit=False)) == [
+        "search",
+        "view",
+        "edit",
+        "submit",
+    ]
+
+
+def test_without_visible_tests_it_searches_by_name(bench: Bench) -> None:
+    row = demonstrate(bench, one_bug(), visible=False)
+    assert calls(row) == ["search", "view", "edit", "submit"]
+    assert turns(row)[0].tool_calls[0].arguments == {"query": "mean"}
+    assert row.grade is not None and row.grade.resolved
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("        count += 1\n", ""),
+        ("    total = 0\n", ""),
+        ("    if count == 0:\n        return 0.0\n", ""),
+        ("    return total / count\n", "    return total\n    return total / count\n"),
+    ],
+)
+def test_removed_and_added_lines(bench: Bench, right: str, wrong: str) -> None:
+    test = f"{MEAN}_of_nothing" if "0.0" in right else MEAN
+    row = demonstrate(bench, bug({right: wrong}, (test,)))
+    assert row.grade is not None and row.grade.resolved, seen(row)
+    assert calls(row).count("edit") == 1
+
+
+def test_several_hunks_of_one_function_are_one_edit(bench: Bench) -> None:
+    row = demonstrate(
+        bench, bug({"    total = 0": "    total = 1", "        count += 1": "        count += 2"}, (MEAN,))
+    )
+    assert calls(row) == ["search", "view", "edit", "test", "submit"]
+    assert row.grade is not None and row.grade.resolved
+
+
+def test_several_files_are_several_edits(bench: Bench) -> None:
+    """Which only a scaffold that keeps half-made fixes allows."""
+    task = two_bugs()
+    model = OracleModel([task], lambda asked: task_files(asked, bench.tree))
+    [row] = bench.run(model, [task], scaffold=ScaffoldConfig(on_failed_edit="keep"))
+    assert calls(row) == ["search", "view", "edit", "view", "edit", "test", "submit"]
+    assert row.grade is not None and row.grade.resolved
+
+
+def test_where_localisation_does_not_list_the_function_it_searches_by_name(bench: Bench) -> None:
+    """Two bugs, and a list that shows one suspect only: the other one."""
+    misled = two_bugs().model_copy(update={"gold_patch": one_bug().gold_patch})
+    model = OracleModel([misled], lambda asked: task_files(asked, bench.tree))
+    [row] = bench.run(
+        model, [misled], scaffold=ScaffoldConfig(search_hits=1, on_failed_edit="keep"), graded=False
+    )
+    assert seen(row)[0] == "tinylib/words.py::initials 9"
+    assert calls(row)[:4] == ["search", "search", "view", "edit"]
+    assert turns(row)[1].tool_calls[0].arguments == {"query": "mean"}
+    assert "+        total += value" in row.patch
+
+
+def test_it_does_not_edit_what_it_has_not_seen(bench: Bench) -> None:
+    task = one_bug()
+    model = OracleModel([task], lambda asked: task_files(asked, bench.tree))
+    shown = (
+        Message(role="system", content=""),
+        Message(role="user", content="fix it"),
+        Message(role="assistant", content="<function=search>\n</function>"),
+        Message(role="user", content="tinylib/numbers.py::mean 9"),
+        Message(
+            role="assistant",
+            content="<function=view>\n<parameter=path>tinylib/numbers.py</parameter>\n"
+            "<parameter=function>mean</parameter>\n</function>",
+        ),
+        Message(role="user", content=".|def mean(values):\n..."),
+    )
+    [reply] = model.generate([ModelRequest(task_id=task.id, messages=shown)])
+    assert parse(reply.text).arguments == {"path": NUMBERS, "lines": "5-35"}
+
+
+def test_a_task_it_does_not_know_is_an_error() -> None:
+    with pytest.raises(InputError, match="does not know"):
+        OracleModel([], lambda task: {}).generate([ModelRequest(task_id="other", messages=())])
