@@ -128,7 +128,7 @@ class Failing:
         *,
         files: Mapping[str, bytes] = {},
         remove: Sequence[str] = (),
-        limits: Limits = Limits(),  # noqa: B008 - the protocol's
+        limits: Limits | None = None,
     ) -> Session:
         self.opened += 1
         return Broken(self.inner.open(tree, files=files, remove=remove, limits=limits), self.alive)

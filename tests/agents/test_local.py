@@ -1,0 +1,165 @@
+"""transformers in this process, with a tiny random model."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
+
+from components.agents.models import make_model
+from components.agents.models.base import ModelReply, ModelRequest
+from components.agents.models.config import LocalConfig
+from components.agents.models.local import LocalModel
+from components.records.errors import ConfigError
+from components.records.training import Message
+from components.store import Store, Workspace, execute
+from components.training.base_model import BaseModelStage
+from components.training.config import BaseModelConfig
+
+WORDS = "the quick brown fox jumps over the lazy dog and runs away from all that noise".split()  # noqa: SIM905
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint as the training stage leaves it."""
+    store = Store(Workspace(tmp_path_factory.mktemp("local")))
+    dataset = execute(BaseModelStage(), BaseModelConfig(source="random:tiny"), {}, store)
+    return dataset.folder / "files" / "model"
+
+
+@pytest.fixture(scope="module")
+def loaded(folder: Path) -> LocalModel:
+    return LocalModel(LocalConfig(model=str(folder), dtype="float32"))
+
+
+@pytest.fixture
+def model(loaded: LocalModel) -> LocalModel:
+    loaded.begin()
+    return loaded
+
+
+def request(words: int, **fields: Any) -> ModelRequest:
+    chat = (Message(role="system", content="Fix it."), Message(role="user", content=" ".join(WORDS[:words])))
+    return ModelRequest(**{"task_id": "t", "messages": chat, "max_tokens": 12, **fields})
+
+
+def ids(replies: Sequence[ModelReply]) -> list[tuple[int, ...]]:
+    return [reply.token_ids for reply in replies]
+
+
+def reference(model: LocalModel, asked: ModelRequest) -> tuple[int, ...]:
+    """What transformers itself generates, greedily."""
+    prompt = model._tokens(asked)
+    made = model._model.generate(
+        torch.tensor([prompt]),
+        attention_mask=torch.ones((1, len(prompt)), dtype=torch.long),
+        max_new_tokens=asked.max_tokens,
+        do_sample=False,
+    )
+    return tuple(made[0, len(prompt) :].tolist())
+
+
+def test_greedy_rows_of_a_batch_are_what_transformers_makes_of_each(model: LocalModel) -> None:
+    asked = [request(words, conversation=str(words)) for words in (3, 15, 1, 9)]
+    replies = model.generate(asked)
+    assert ids(replies) == [reference(model, item) for item in asked]
+    assert all(reply.finish == "length" and reply.completion_tokens == 12 for reply in replies)
+    assert all(len(reply.logprobs) == len(reply.token_ids) for reply in replies)
+
+
+def test_later_turns_reuse_the_prefix_and_say_the_same(model: LocalModel) -> None:
+    first = request(9, conversation="a")
+    [reply] = model.generate([first])
+    longer = (
+        *first.messages,
+        Message(role="assistant", content=reply.text),
+        Message(role="user", content="again"),
+    )
+    second = request(1, messages=longer, conversation="a")
+    kept = model._store.find("a", model._tokens(second))[1]
+    assert kept >= reply.prompt_tokens - 1  # line ends may be tokenised together with what follows
+    assert ids(model.generate([second])) == [reference(model, second)]
+    # Taken back: the context is an earlier one again.
+    assert ids(model.generate([first])) == [reply.token_ids]
+
+
+def test_a_row_samples_the_same_alone_and_in_company(model: LocalModel) -> None:
+    asked = [request(words, temperature=1.0, seed=words, conversation=str(words)) for words in (2, 14, 7)]
+    together = ids(model.generate(asked))
+    model.begin()
+    assert [ids(model.generate([item]))[0] for item in asked] == together
+    model.begin()
+    assert ids(model.generate(asked[::-1]))[::-1] == together
+    other = [request(2, temperature=1.0, seed=99, conversation="x")]
+    assert ids(model.generate(other))[0] != together[0]
+
+
+def test_a_text_that_was_taken_back_is_not_said_again(model: LocalModel) -> None:
+    said: list[tuple[int, ...]] = []
+    for turn in range(6):
+        asked = request(5, max_tokens=2, temperature=0.3 if turn else 0.0, seed=turn, avoid=tuple(said))
+        said.append(ids(model.generate([asked]))[0])
+    assert len(set(said)) == 6
+
+
+def test_generation_ends_after_a_stop_text(model: LocalModel) -> None:
+    [whole] = model.generate([request(4)])
+    stop = whole.text[3:6]
+    [cut] = model.generate([request(4, stop=(stop,))])
+    assert cut.finish == "stop" and stop in cut.text and len(cut.token_ids) < len(whole.token_ids)
+    assert whole.text.startswith(cut.text) and cut.token_ids == whole.token_ids[: len(cut.token_ids)]
+
+
+def test_the_stop_token_is_no_text(loaded: LocalModel) -> None:
+    """With every logit but one forced down, the model says its stop token at once."""
+    end = loaded._tokenizer.convert_tokens_to_ids("<|im_end|>")
+    head = loaded._model.lm_head
+    forced = torch.full((len(loaded._tokenizer),), -1e4)
+    forced[end] = 1e4
+    hook = head.register_forward_hook(lambda module, args, output: output * 0 + forced)
+    try:
+        [reply] = loaded.generate([request(4)])
+    finally:
+        hook.remove()
+    assert reply.text == "" and reply.token_ids == (end,) and reply.finish == "stop"
+
+
+def test_a_prompt_beyond_the_models_length_is_a_lost_turn(model: LocalModel) -> None:
+    long, short = request(2, max_tokens=5000), request(2)
+    replies = model.generate([long, short])
+    assert (replies[0].text, replies[0].finish) == ("", "length") and replies[1].completion_tokens == 12
+
+
+def test_kept_prefixes_stay_within_their_budget(model: LocalModel) -> None:
+    from components.agents.models.kv import Prefix, PrefixStore
+
+    store = PrefixStore(10)
+    for number in range(4):
+        store.put(str(number), Prefix(tuple(range(4)), ()))
+    assert store.find("0", [0, 1, 9])[1] == 2  # of another conversation
+    assert list(store._kept) == ["2", "3"]
+    store.put("2", Prefix((7, 8), ()))
+    assert store.find("2", [7, 8, 9]) == (Prefix((7, 8), ()), 2)
+
+
+def test_models_that_forget_are_refused() -> None:
+    config = Qwen2Config(
+        vocab_size=32, hidden_size=16, intermediate_size=16, num_hidden_layers=2, num_attention_heads=2,
+        num_key_value_heads=1, use_sliding_window=True, sliding_window=8, max_window_layers=0,
+    )  # fmt: skip
+    with pytest.raises(ConfigError, match="full attention"):
+        LocalModel(LocalConfig(model="x"), model=Qwen2ForCausalLM(config), tokenizer=object())
+
+
+@pytest.mark.parametrize("name", ["", "/no/such/folder"])
+def test_a_model_that_is_not_there_is_for_the_user_to_mend(name: str) -> None:
+    with pytest.raises(ConfigError, match="model"):
+        make_model(LocalConfig(model=name))
+
+
+def test_the_configuration_makes_the_model(folder: Path) -> None:
+    made = make_model(LocalConfig(model=str(folder), name="abc"))
+    assert made.name == "abc" and made.lockstep and made.parallel == 1 and not made.demonstrator
+    assert isinstance(getattr(made, "_model", None), LlamaForCausalLM)
