@@ -43,7 +43,7 @@ class Limits(Record):
     """Processor time of all its processes together."""
     memory_mb: int = 1024
     """Memory of all its processes together."""
-    pids: int = 64
+    pids: int = 256
     """Processes and threads at once."""
     disk_mb: int = 256
     """Changed files and /tmp, of the whole session."""

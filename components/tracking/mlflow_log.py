@@ -52,6 +52,7 @@ class Tracker:
         self._client = self._connect(workspace)
 
     def _connect(self, workspace: Workspace) -> Any:
+        import mlflow
         from mlflow.exceptions import MlflowException
         from mlflow.tracking import MlflowClient
 
@@ -60,6 +61,8 @@ class Tracker:
             # Processes that create the schema at once would trip over each other.
             with FileLock(workspace.locks / "mlflow.lock"):
                 _migrate(self.uri)
+        # The registry looks models up through the global address, whatever its client was told.
+        mlflow.set_tracking_uri(self.uri)
         client = MlflowClient(tracking_uri=self.uri, registry_uri=self.uri)
         try:
             found = client.get_experiment_by_name(self._experiment)
