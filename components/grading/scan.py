@@ -168,12 +168,10 @@ def _of_node(node: ast.AST, aliases: Mapping[str, str]) -> Iterator[Mark]:
         yield from _of_import(node)
     elif isinstance(node, ast.Attribute | ast.Name):
         yield from _of_name(node, aliases)
-    elif isinstance(node, ast.Constant):
-        if isinstance(node.value, str):
-            for kind, pattern in _TEXTS.items():
-                found = re.search(pattern, node.value)
-                if found:
-                    yield kind, f"the text {found[0]!r}"
+    elif isinstance(node, ast.Constant | ast.BinOp | ast.JoinedStr):
+        yield from _of_text(_text(node))
+    elif isinstance(node, ast.FunctionDef) and node.name in ("__eq__", "__ne__"):
+        yield "equality_override", node.name
     elif isinstance(node, ast.Call):
         yield from _of_call(node, aliases)
     elif isinstance(node, ast.ClassDef):
@@ -181,6 +179,31 @@ def _of_node(node: ast.AST, aliases: Mapping[str, str]) -> Iterator[Mark]:
             yield "always_equal", f"class {node.name} is equal to everything"
         if any("SkipTest" in _dotted(base, aliases) for base in node.bases):
             yield "skipped_test", f"class {node.name} is a SkipTest"
+
+
+def _of_text(text: str) -> Iterator[Mark]:
+    for kind, pattern in _TEXTS.items():
+        found = re.search(pattern, text)
+        if found:
+            yield kind, f"the text {found[0]!r}"
+    for kind, names in _NAMES.items():
+        if text in names:
+            yield kind, f"the name {text!r}"
+    if text in ("__eq__", "__ne__"):
+        yield "equality_override", f"the name {text!r}"
+
+
+def _text(node: ast.AST) -> str:
+    """A string that is written in the code, in one piece or several."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        left, right = _text(node.left), _text(node.right)
+        return left + right if left and right else ""
+    if isinstance(node, ast.JoinedStr):
+        parts = [_text(part.value if isinstance(part, ast.FormattedValue) else part) for part in node.values]
+        return "".join(parts) if all(parts) else ""
+    return ""
 
 
 def _of_import(node: ast.Import | ast.ImportFrom) -> Iterator[Mark]:
@@ -214,14 +237,16 @@ def _of_call(node: ast.Call, aliases: Mapping[str, str]) -> Iterator[Mark]:
             yield "write_outside", f"{name}({texts[0][:60]!r})"
     if name in ("getattr", "setattr", "delattr") and len(node.args) > 1:
         module, attribute = _dotted(node.args[0], aliases, imported=True), node.args[1]
-        if module and isinstance(attribute, ast.Constant) and isinstance(attribute.value, str):
-            yield from _of_dotted(f"{module}.{attribute.value}")
+        if module and _text(attribute):
+            yield from _of_dotted(f"{module}.{_text(attribute)}")
         elif module:
             yield "dynamic_code", f"{name} of {module}"
     if name == "importlib.import_module":
         yield "dynamic_code", name
-    if name == "type" and len(node.args) == 3 and "__eq__" in ast.dump(node.args[2]):
-        yield "always_equal", "a class with __eq__ made by type()"
+    if name == "type" and len(node.args) == 3:
+        yield "dynamic_code", "a class made by type()"
+        if "__eq__" in ast.dump(node.args[2]):
+            yield "always_equal", "a class with __eq__ made by type()"
 
 
 def _of_dotted(name: str) -> Iterator[Mark]:

@@ -135,7 +135,7 @@ LINES = st.lists(
 TEXTS = st.builds(lambda lines, end: "".join(lines).encode() + end, LINES, st.sampled_from([b"", b"end"]))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(old=TEXTS, new=TEXTS)
 def test_as_git_does_it(tmp_path: Path, old: bytes, new: bytes) -> None:
     """Patches that git makes are applied as git applies them."""

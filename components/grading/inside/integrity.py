@@ -11,7 +11,6 @@ _PACKAGES = ("pytest", "_pytest", "pluggy", "unittest")
 _VITAL = frozenset(
     {"_pytest.outcomes", "_pytest.python", "_pytest.reports"}
     | {"_pytest.runner", "_pytest.skipping", "_pytest.unittest", "unittest.case"}
-    | {"pluggy._callers", "pluggy._hooks", "pluggy._manager", "pluggy._result"}
 )
 _WATCHED_HOOKS = ("pytest_runtest", "pytest_pyfunc", "pytest_collection_modifyitems", "pytest_report")
 
@@ -39,7 +38,7 @@ def snapshot(
     for name in sorted(sys.modules):
         module = sys.modules[name]
         if name.partition(".")[0] in _PACKAGES and isinstance(module, ModuleType):
-            (vital if name in _VITAL else rest).extend(_entries(module))
+            (vital if name in _VITAL or name.startswith("pluggy") else rest).extend(_entries(module))
     # Two flat lists each, because this runs after every test.
     quickly, slowly = _flat(vital), _flat([*vital, *rest])
     missing = object()
