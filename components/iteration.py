@@ -156,7 +156,7 @@ def conclude(running: Running, *, prefect_run: str = "") -> Dataset:
         number=running.number,
         previous=running.previous,
         datasets={name: dataset.digest for name, dataset in made.items()},
-        params_sha256=sha256_json(params.model_dump(mode="json")),
+        params_sha256=sha256_json(params.model_dump(mode="json", exclude={"workspace", "store", "publish"})),
         champion_before=running.champion,
         champion_after=train.digest if promoted else running.champion,
         promoted=promoted,
