@@ -101,7 +101,7 @@ def write_params(folder: Path, **changes: object) -> Path:
         "distill": {"shard_tasks": 3},
         "base_model": {"source": "random:tiny"},
         "train": {"epochs": 2, "save_every": 1, "threads": 1, "bf16": False},
-        "limits": {"max_turn_tokens": 12, "max_turns": 3},
+        "limits": {"max_turn_tokens": 12, "max_turns": 6},
         "evaluate": {"settings": ["visible"]},
     }
     path = folder / "params.yaml"
