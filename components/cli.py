@@ -61,7 +61,9 @@ def stage(
     profile: Profile = "default",
     override: Overrides = None,
     iteration: Annotated[int, typer.Option(help="Number; 0: the newest, or the first")] = 0,
-    out: Annotated[Path | None, typer.Option(help="Write the dataset's digest into this file, for DVC")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the dataset's digest into this file, for DVC")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run one stage, and before it what it needs; print its dataset's digest.
@@ -81,7 +83,9 @@ def stage(
         dataset = running.run(step)
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps({"dataset": dataset.digest, "rows": dataset.manifest.rows}, indent=1) + "\n")
+        out.write_text(
+            json.dumps({"dataset": dataset.digest, "rows": dataset.manifest.rows}, indent=1) + "\n"
+        )
     if as_json:
         typer.echo(dataset.manifest.model_dump_json(indent=1))
     else:
@@ -162,7 +166,9 @@ def datasets(
             typer.echo(manifest.model_dump_json())
         else:
             rows = ", ".join(f"{table} {count}" for table, count in manifest.rows.items())
-            typer.echo(f"{manifest.digest[:12]}  {manifest.stage:<18} {manifest.started:%Y-%m-%d %H:%M}  {rows}")
+            typer.echo(
+                f"{manifest.digest[:12]}  {manifest.stage:<18} {manifest.started:%Y-%m-%d %H:%M}  {rows}"
+            )
 
 
 def main() -> None:

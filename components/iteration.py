@@ -118,7 +118,9 @@ def judge(comparison: Comparison | None, champion: str) -> tuple[bool, str]:
         return True, "the first model"
     if comparison is None:
         return False, "no held-out task that both were tried on"
-    text = f"{comparison.difference:+.1%} [{comparison.low:+.1%}, {comparison.high:+.1%}] against the champion"
+    text = (
+        f"{comparison.difference:+.1%} [{comparison.low:+.1%}, {comparison.high:+.1%}] against the champion"
+    )
     return comparison.low > 0, text
 
 
@@ -172,7 +174,9 @@ def conclude(running: Running, *, prefect_run: str = "") -> Dataset:
     return written
 
 
-def run(params: Params, store: Store, number: int = 0, *, on_step: Callable[[Step], None] = lambda _: None) -> Dataset:
+def run(
+    params: Params, store: Store, number: int = 0, *, on_step: Callable[[Step], None] = lambda _: None
+) -> Dataset:
     """A whole iteration without Prefect; returns its record's dataset."""
     running = begin(params, store, number)
     for step in running.steps():

@@ -21,7 +21,17 @@ from components.training.config import BaseModelConfig, TrainConfig
 from components.validation.config import ValidationConfig
 
 _SHARED = {
-    "seed": ("synthesis", "validation", "gates", "curate", "base_model", "train", "evaluate", "analyse", "repositories"),
+    "seed": (
+        "synthesis",
+        "validation",
+        "gates",
+        "curate",
+        "base_model",
+        "train",
+        "evaluate",
+        "analyse",
+        "repositories",
+    ),
     "sandbox": ("repositories", "validation", "distill", "evaluate"),
     "scaffold": ("distill", "evaluate"),
     "limits": ("distill", "evaluate"),
@@ -115,7 +125,9 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         loaded = yaml.safe_load(path.read_text())
     except FileNotFoundError:
-        raise ConfigError("params", str(path), "an existing YAML file", "Run from the repository's root.") from None
+        raise ConfigError(
+            "params", str(path), "an existing YAML file", "Run from the repository's root."
+        ) from None
     except yaml.YAMLError as error:
         line = " ".join(str(error).split())
         raise ConfigError("params", str(path), "valid YAML", line) from None

@@ -9,5 +9,8 @@ from flows.runner import run_until
 
 @flow(name="distill", validate_parameters=True, persist_result=False)
 def distill(request: StageRequest | None = None, config: DistillConfig | None = None) -> str:
-    """Let a teacher solve the training tasks. Stages before it come from the store, or are run. Returns the dataset's digest."""
+    """Let a teacher solve the training tasks.
+
+    Stages before it come from the store, or are run. Returns the digest of the dataset.
+    """
     return run_until("distill", request or StageRequest(), config)

@@ -23,7 +23,7 @@ from flows.runner import begin_request, params_of, step_task
 
 @flow(name="iteration", flow_run_name="iteration", validate_parameters=True, persist_result=False)
 def iteration(request: IterationRequest | None = None) -> str:
-    """One turn of the flywheel, from repositories to a promoted (or refused) checkpoint; returns its record's digest."""
+    """One turn of the flywheel, from repositories to a promoted or refused checkpoint; returns its record."""
     console = Console(stderr=True)
     running = begin_request(request or IterationRequest())
     cached = set()
@@ -73,7 +73,9 @@ def main(
         "params_file": params,
     }
     try:
-        params_of(RunRequest(profile=profile, overrides=override or [], params_file=params))  # before a server starts
+        params_of(
+            RunRequest(profile=profile, overrides=override or [], params_file=params)
+        )  # before a server starts
         iteration(IterationRequest.model_validate(fields))
     except FlywheelError as error:
         Console(stderr=True).print(f"error: {error}", style="red", highlight=False, soft_wrap=True)

@@ -49,7 +49,8 @@ def test_a_missing_file_and_bad_yaml(tmp_path: Path) -> None:
 
 def test_shared_keys_reach_the_stages_and_give_way_to_their_own() -> None:
     params = load_params(
-        ROOT / "params.yaml", overrides=["seed=7", "train.seed=9", "sandbox.kind=docker", "limits.max_turns=3"]
+        ROOT / "params.yaml",
+        overrides=["seed=7", "train.seed=9", "sandbox.kind=docker", "limits.max_turns=3"],
     )
     assert (params.synthesis.seed, params.train.seed) == (7, 9)
     assert params.distill.sandbox.kind == params.evaluate.sandbox.kind == "docker"

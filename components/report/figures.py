@@ -71,7 +71,9 @@ def failures(summary: Summary) -> Any:
 def loss(summary: Summary) -> Any:
     """Loss by tokens seen."""
     figure = go.Figure(
-        go.Scatter(x=[p.tokens for p in summary.curve], y=[p.loss for p in summary.curve], mode="lines+markers")
+        go.Scatter(
+            x=[p.tokens for p in summary.curve], y=[p.loss for p in summary.curve], mode="lines+markers"
+        )
     )
     figure.update_xaxes(title="tokens")
     figure.update_yaxes(type="log")

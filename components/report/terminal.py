@@ -45,7 +45,8 @@ def print_summary(summary: Summary, console: Console) -> None:
     console.print(models)
     verb = "is" if summary.record.promoted else "is not"
     console.print(
-        f"checkpoint {summary.checkpoint.digest[:12]} {verb} champion: {summary.record.reason}", highlight=False
+        f"checkpoint {summary.checkpoint.digest[:12]} {verb} champion: {summary.record.reason}",
+        highlight=False,
     )
 
 

@@ -201,7 +201,9 @@ class Tracker:
             status = LoggedModelStatus.READY if ready else LoggedModelStatus.FAILED
             self._client.finalize_logged_model(model.model_id, status)
         if not ready:
-            raise InfrastructureError(f"MLflow at {self.uri} holds an incomplete checkpoint {checkpoint.digest[:12]}")
+            raise InfrastructureError(
+                f"MLflow at {self.uri} holds an incomplete checkpoint {checkpoint.digest[:12]}"
+            )
         return str(model.model_id)
 
     def _register(self, run_id: str, model_id: str, checkpoint: Checkpoint, dataset_digest: str) -> str:

@@ -42,7 +42,9 @@ def test_a_resolved_rollout_has_no_diagnosis() -> None:
 
 def test_turns_exhausted_says_how_near_it_came() -> None:
     near = ToolCall(
-        id="1", name="edit", arguments={"path": "lib/core.py", "old": "    return x - 1", "new": "    return x"}
+        id="1",
+        name="edit",
+        arguments={"path": "lib/core.py", "old": "    return x - 1", "new": "    return x"},
     )
     row = trajectory(task(), False, patch="", status=ExitStatus.TURN_LIMIT, calls=(near,))
     found = diagnose(row, task())

@@ -42,7 +42,11 @@ def test_swebench_files(tmp_path: Path) -> None:
     assert [set(line) for line in lines] == [{"instance_id", "model_name_or_path", "model_patch"}] * 4
     report = json.loads((tmp_path / "org__m.run.json").read_text())
     assert report["schema_version"] == 2
-    assert (report["total_instances"], report["resolved_instances"], report["unresolved_instances"]) == (4, 1, 1)
+    assert (report["total_instances"], report["resolved_instances"], report["unresolved_instances"]) == (
+        4,
+        1,
+        1,
+    )
     assert (report["empty_patch_instances"], report["infra_failure_instances"]) == (1, 1)
     one = next(tmp_path.glob("logs/run_evaluation/run/org__m/*__a/report.json"))
     body = json.loads(one.read_text())[rows[0].task_id]

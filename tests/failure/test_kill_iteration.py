@@ -14,7 +14,17 @@ from tests.loop import ROOT, command, datasets, run_loop, write_params
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(1500)]
 
-BOUNDARIES = ("repositories", "synthesis", "validation", "distill", "gates", "curate", "base_model", "train", "analyse")
+BOUNDARIES = (
+    "repositories",
+    "synthesis",
+    "validation",
+    "distill",
+    "gates",
+    "curate",
+    "base_model",
+    "train",
+    "analyse",
+)
 INSIDE = {
     "synthesis": "work/*/steps/001/*",
     "distill": "work/*/steps/001/*",
@@ -30,7 +40,11 @@ def finished(state: Path) -> set[str]:
 def kill_when(params: Path, condition: Callable[[], bool]) -> bool:
     """Start the loop, kill it and all its children as soon as the condition holds; False if it ended before."""
     process = subprocess.Popen(
-        command(params), cwd=ROOT, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command(params),
+        cwd=ROOT,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     while process.poll() is None:
         if condition():

@@ -40,7 +40,9 @@ def test_the_first_model_is_champion(store: Store, first: dict[str, object]) -> 
     assert (record["promoted"], record["reason"]) == (True, "the first model")
 
 
-def test_again_everything_is_cached_and_the_same(folder: Path, store: Store, first: dict[str, object]) -> None:
+def test_again_everything_is_cached_and_the_same(
+    folder: Path, store: Store, first: dict[str, object]
+) -> None:
     before = {manifest.key for manifest in store.all()}
     started = time.monotonic()
     assert datasets(run_loop(folder / "params.yaml")) == datasets(first)
@@ -64,7 +66,9 @@ def test_mlflow_has_the_run_its_inputs_and_the_alias(store: Store, first: dict[s
     assert model.tags["flywheel.checkpoint"] == checkpoint.digest
 
 
-def test_the_data_repository_has_a_tag_and_the_remote_every_object(store: Store, first: dict[str, object]) -> None:
+def test_the_data_repository_has_a_tag_and_the_remote_every_object(
+    store: Store, first: dict[str, object]
+) -> None:
     from components.store.dvc import Ledger
 
     ledger = Ledger(store.workspace, str(store.workspace.root / "remote"))

@@ -86,10 +86,16 @@ def test_a_template_that_rewrites_the_past_is_refused() -> None:
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.lists(st.tuples(st.text(min_size=1, max_size=40), st.text(min_size=1, max_size=40)), min_size=1, max_size=4))
+@given(
+    st.lists(
+        st.tuples(st.text(min_size=1, max_size=40), st.text(min_size=1, max_size=40)), min_size=1, max_size=4
+    )
+)
 def test_every_trained_turn_ends_with_the_stop_token(turns: list[tuple[str, str]]) -> None:
     messages = [
-        message for user, answer in turns for message in chat(("user", user, False), ("assistant", answer, True))
+        message
+        for user, answer in turns
+        for message in chat(("user", user, False), ("assistant", answer, True))
     ]
     encoded = encode(tokenizer(), messages, 4096)
     assert encoded is not None
