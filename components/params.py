@@ -22,15 +22,8 @@ from components.validation.config import ValidationConfig
 
 _SHARED = {
     "seed": (
-        "synthesis",
-        "validation",
-        "gates",
-        "curate",
-        "base_model",
-        "train",
-        "evaluate",
-        "analyse",
-        "repositories",
+        *("repositories", "synthesis", "validation", "gates", "curate"),
+        *("base_model", "train", "evaluate", "analyse"),
     ),
     "sandbox": ("repositories", "validation", "distill", "evaluate"),
     "scaffold": ("distill", "evaluate"),

@@ -26,6 +26,7 @@ def chat(*turns: tuple[str, str, bool]) -> list[Message]:
     return [Message(role=role, content=content, train=train) for role, content, train in turns]
 
 
+WORDS = st.text(min_size=1, max_size=40)
 TWO_TURNS = chat(
     ("system", "tools", False),
     ("user", "fix it", False),
@@ -86,11 +87,7 @@ def test_a_template_that_rewrites_the_past_is_refused() -> None:
 
 
 @settings(max_examples=50, deadline=None)
-@given(
-    st.lists(
-        st.tuples(st.text(min_size=1, max_size=40), st.text(min_size=1, max_size=40)), min_size=1, max_size=4
-    )
-)
+@given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=4))
 def test_every_trained_turn_ends_with_the_stop_token(turns: list[tuple[str, str]]) -> None:
     messages = [
         message
