@@ -52,14 +52,11 @@ def test_a_flipped_byte_is_found_in_every_artefact(store: Store) -> None:
         before = path.read_bytes()
         if not before:
             continue
-        for position in (0, len(before) // 2):
-            flip(path, position)
-            code, text = check(store)
-            assert code != 0, f"{path} at {position} was not noticed"
-            assert path.name in text and path.parent.name in text, (
-                f"{path} at {position} is not named: {text}"
-            )
-            path.write_bytes(before)
+        flip(path, len(before) // 2)
+        code, text = check(store)
+        assert code != 0, f"{path} was not noticed"
+        assert path.name in text and path.parent.name in text, f"{path} is not named: {text}"
+        path.write_bytes(before)
     assert check(store)[0] == 0
 
 
