@@ -57,7 +57,7 @@ class PipConfiguration:
             section, _, name = key.rpartition(".")
             if section in rank and rank[section] >= found.get(name, 0):
                 values[name], found[name] = str(ast.literal_eval(value)), rank[section]
-        indexes = [values.get("index-url", "https://pypi.org/simple")]
+        indexes = [values.get("index-url") or _default_index()]
         indexes += values.get("extra-index-url", "").split()
         if values.get("no-index", "").lower() in ("1", "true", "yes", "on"):
             indexes = []
@@ -67,6 +67,13 @@ class PipConfiguration:
             certificate=values.get("cert", ""),
             timeout=float(values.get("default-timeout", values.get("timeout", "30"))),
         )
+
+
+def _default_index() -> str:
+    """The index that pip asks when nobody has configured one."""
+    from pip._internal.models.index import PyPI
+
+    return str(PyPI.simple_url)
 
 
 def find_sdist(pip: PipConfiguration, project: str, version: Version) -> str:
