@@ -11,7 +11,7 @@ set -eu
 
 image=${1:-flywheel-base:bookworm}
 suite=${image##*:}
-mirror=${FLYWHEEL_DEBIAN_MIRROR:-http://deb.debian.org/debian}
+mirror=${FLYWHEEL_DEBIAN_MIRROR:-}  # empty: the one that debootstrap knows
 packages=libbz2-1.0,libexpat1,libffi8,liblzma5,libncursesw6,libreadline8,libsqlite3-0
 packages=$packages,libssl3,python3,util-linux,zlib1g
 
@@ -34,8 +34,8 @@ fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
-debootstrap --variant=minbase --include="$packages" "$suite" "$work/root" "$mirror" >"$work/log" 2>&1 ||
-    { tail -5 "$work/log" >&2; fail "debootstrap of $suite from $mirror failed"; }
+debootstrap --variant=minbase --include="$packages" "$suite" "$work/root" ${mirror:+"$mirror"} >"$work/log" 2>&1 ||
+    { tail -5 "$work/log" >&2; fail "debootstrap of $suite${mirror:+ from $mirror} failed"; }
 rm -rf "$work"/root/var/cache/apt/* "$work"/root/var/lib/apt/lists/* "$work"/root/usr/share/doc/* \
     "$work"/root/usr/share/man/* "$work"/root/usr/share/locale/*
 tar --numeric-owner -C "$work/root" -c . |
