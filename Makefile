@@ -6,7 +6,7 @@ PROFILE ?= default
 PORT    ?= 4200
 
 .DEFAULT_GOAL := help
-.PHONY: help setup loop next test check ui audit bench docs clean docker
+.PHONY: help setup loop next test coverage check ui audit bench docs clean docker
 
 help:  ## What there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -29,6 +29,9 @@ next: setup  ## The iteration after the newest, with the mix that it asks for
 	$(BIN)/python -m flows.iteration --profile $(PROFILE) --next
 
 test: setup docker  ## All tests that this machine can run
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+coverage: setup docker  ## The same, with the share of components/ that they run
 	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term --cov-fail-under=85
 
 check: setup  ## Format, lint, types, import contracts, docs
