@@ -45,9 +45,7 @@ docker:  ## A Docker daemon with a base image, where this is root on Debian; els
 	@sh infra/start-dockerd.sh && sh infra/docker-base.sh || echo "no docker here: its tests will be skipped"
 
 ui: setup  ## Prefect and MLflow in the browser
-	@echo "Prefect http://127.0.0.1:$(PORT)  MLflow http://127.0.0.1:5000"
-	PREFECT_HOME=$(CURDIR)/.flywheel/prefect $(BIN)/prefect server start --port $(PORT) & \
-	$(BIN)/mlflow server --port 5000 --backend-store-uri sqlite:///.flywheel/mlflow.db; kill %1
+	$(BIN)/flywheel ui --port $(PORT)
 
 audit: setup  ## Where the champion came from, every digest verified
 	$(BIN)/flywheel audit checkpoint champion --profile $(PROFILE)

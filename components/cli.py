@@ -171,6 +171,42 @@ def datasets(
             )
 
 
+@app.command()
+def ui(
+    params: ParamsFile = Path("params.yaml"),
+    profile: Profile = "default",
+    port: Annotated[int, typer.Option(help="Of Prefect")] = 4200,
+    mlflow_port: Annotated[int, typer.Option(help="Of MLflow")] = 5000,
+) -> None:
+    """Serve Prefect and MLflow for this workspace until Ctrl-C.
+
+    Example: flywheel ui --port 4201
+    """
+    from components.tracking.mlflow_log import tracking_uri
+    from components.ui import HOST, serve
+
+    tree, store = _open(params, profile, None)
+    _stderr().print(f"Prefect http://{HOST}:{port}  MLflow http://{HOST}:{mlflow_port}", highlight=False)
+    uri = tracking_uri(store.workspace, tree.publish.mlflow_uri)
+    serve(store.workspace, port=port, mlflow_port=mlflow_port, mlflow_uri=uri)
+
+
+@app.command()
+def restore(
+    digest: Annotated[str, typer.Argument(help="Of a published dataset, or its beginning")],
+    params: ParamsFile = Path("params.yaml"),
+    profile: Profile = "default",
+) -> None:
+    """Bring a dataset back into the store from the DVC remote, every byte verified.
+
+    Example: flywheel restore 3f2a9c
+    """
+    from components.iteration import ledger_of
+
+    tree, store = _open(params, profile, None)
+    typer.echo(ledger_of(tree, store).restore(digest, store).digest)
+
+
 def main() -> None:
     """Entry point: errors that are meant for the user are one line."""
     try:

@@ -75,6 +75,12 @@ def open_store(params: Params) -> Store:
     return Store(params.store or workspace, workspace=workspace)
 
 
+def ledger_of(params: Params, store: Store) -> Ledger:
+    """The data repository of the store's workspace, with the remote that the parameters name."""
+    remote = params.publish.remote or str(store.workspace.root / "remote")
+    return Ledger(store.workspace, remote, endpoint_url=params.publish.endpoint_url or None)
+
+
 def last_number(store: Store) -> int:
     """Number of the newest finished iteration; 0 when there is none."""
     return max((int(name) for name in store.pointers("iterations")), default=0)
@@ -132,9 +138,7 @@ def conclude(running: Running, *, prefect_run: str = "") -> Dataset:
     """
     params, store, datasets = running.params, running.store, running.datasets
     made = {name: dataset for name, dataset in datasets.items() if name not in OUTSIDE}
-    remote = params.publish.remote or str(store.workspace.root / "remote")
-    ledger = Ledger(store.workspace, remote, endpoint_url=params.publish.endpoint_url or None)
-    commit = ledger.publish(made, iteration=running.number)
+    commit = ledger_of(params, store).publish(made, iteration=running.number)
     publish = params.publish
     tracker = Tracker(store.workspace, publish.mlflow_uri, publish.experiment, publish.registered_model)
     train = datasets["train"]

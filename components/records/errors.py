@@ -51,7 +51,7 @@ class CorruptionError(InputError):
         self.path, self.expected, self.found = str(path), expected, found
         super().__init__(
             f"{path}: corrupt, expected sha256 {expected[:12]}, found {found[:12]}; "
-            "delete it and rerun to rebuild it, or restore it with `dvc pull`"
+            "delete it and rerun to rebuild it, or bring it back with `flywheel restore`"
         )
 
     def __reduce__(self) -> tuple[object, ...]:
