@@ -12,11 +12,9 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from components.records.errors import SandboxError
-from components.sandbox.base import COLLECT_ENV, FIXED_ENV, REPO, Diff, ExecResult, Limits, Tree
+from components.sandbox.base import COLLECT_ENV, FIXED_ENV, REPO, ExecResult, Limits, Tree
 from components.sandbox.collecting import take
 from components.sandbox.config import SandboxConfig
 from components.sandbox.holder import DISK, Holder
@@ -25,7 +23,7 @@ from components.sandbox.limiting import limited
 from components.sandbox.namespaces import NamespaceWatch
 from components.sandbox.running import Outcome, supervise
 from components.sandbox.seccomp import program, sealed
-from components.sandbox.workcopy import WorkCopy
+from components.sandbox.workcopy import WorkCopy, WorkCopySession
 
 _SHM_BYTES = 64 << 20
 _NAMESPACES = [
@@ -96,7 +94,7 @@ class BubblewrapSandbox:
             return Holder(tree, uid, disk_mb, overlay=False)
 
 
-class BubblewrapSession:
+class BubblewrapSession(WorkCopySession):
     """See `components.sandbox.base.Session`."""
 
     def __init__(
@@ -105,36 +103,7 @@ class BubblewrapSession:
         self._holder = holder
         self._limits = limits
         self._visible = holder.visible()
-        copy = WorkCopy(tree.repo, holder.repo_fd, holder.upper, holder.uid, files, remove)
-        self._copy = copy
-
-    def read(self, path: str) -> bytes:
-        """See `components.sandbox.base.Session`."""
-        return self._copy.read(path)
-
-    def write(self, path: str, data: bytes) -> None:
-        """See `components.sandbox.base.Session`."""
-        self._copy.write(path, data)
-
-    def delete(self, path: str) -> None:
-        """See `components.sandbox.base.Session`."""
-        self._copy.delete(path)
-
-    def exists(self, path: str) -> bool:
-        """See `components.sandbox.base.Session`."""
-        return self._copy.exists(path)
-
-    def files(self) -> list[str]:
-        """See `components.sandbox.base.Session`."""
-        return self._copy.files()
-
-    def diff(self) -> str:
-        """See `components.sandbox.base.Session`."""
-        return self._copy.report().text
-
-    def diff_report(self) -> Diff:
-        """See `components.sandbox.base.Session`."""
-        return self._copy.report()
+        super().__init__(WorkCopy(tree.repo, holder.repo_fd, holder.upper, holder.uid, files, remove))
 
     def exec(
         self,
@@ -167,14 +136,6 @@ class BubblewrapSession:
     def close(self) -> None:
         """See `components.sandbox.base.Session`."""
         self._holder.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _run(
         self,

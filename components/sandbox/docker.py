@@ -27,7 +27,7 @@ from components.sandbox.config import SandboxConfig
 from components.sandbox.diffs import Content
 from components.sandbox.dockerexec import AGENT, SPARE_PIDS, run_supervised
 from components.sandbox.dockerfiles import ContainerFiles
-from components.sandbox.dockerimage import tree_image
+from components.sandbox.dockerimage import collect_images, tree_image
 from components.sandbox.host import check, python_prefixes
 
 SESSION_LABEL = "flywheel.session"
@@ -36,6 +36,7 @@ OWNER_LABEL = "flywheel.owner"
 _CALL_SECONDS = 120
 _POOL = 32
 _SHM = "64m"
+_CPU_SHARES = 256  # a quarter of the usual: the daemon, which ends them, comes first
 # It inherits every process whose parent dies, and with SIGCHLD ignored the kernel buries them for it;
 # the dead would count against the limit on processes.
 _FIRST_PROCESS = ["/usr/bin/env", "--ignore-signal=CHLD", "sleep", "infinity"]
@@ -206,10 +207,10 @@ class DockerSession:
 
 
 def collect_garbage() -> list[str]:
-    """Remove containers of sessions whose owner is dead, by label only.
+    """Remove containers of sessions whose owner is dead and images of trees that are gone, by label only.
 
     Returns:
-        The names of those that it removed.
+        The names of the containers that it removed.
     """
     with _docker_errors():
         return _collect(_client(os.getpid()))
@@ -222,6 +223,7 @@ def _collect(client: docker.DockerClient) -> list[str]:
             with contextlib.suppress(NotFound):
                 container.remove(force=True)
                 removed.append(str(container.name))
+    collect_images(client)
     return removed
 
 
@@ -256,6 +258,7 @@ def _create(client: docker.DockerClient, tree: Tree, base: str, limits: Limits) 
         security_opt=["no-new-privileges"],
         mem_limit=memory,
         memswap_limit=memory,
+        cpu_shares=_CPU_SHARES,
         pids_limit=limits.pids + SPARE_PIDS,
         shm_size=_SHM,
         tmpfs={"/tmp": f"size={limits.disk_mb}m,mode=1777,exec"},

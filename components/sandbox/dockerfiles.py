@@ -15,7 +15,8 @@ from docker.models.containers import Container
 
 from components.records.errors import SandboxError
 from components.sandbox.base import REPO, Diff, UnsafePathError
-from components.sandbox.diffs import Change, Content, ignored, original, regular_files, render
+from components.sandbox.changes import ignored, original, regular_files
+from components.sandbox.diffs import Change, Content, render
 from components.sandbox.dockerexec import AGENT
 from components.sandbox.jail import split_path
 

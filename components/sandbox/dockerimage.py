@@ -1,7 +1,10 @@
 """Images that hold a pristine repository: the base image plus one layer, made once per tree."""
 
+import contextlib
 import hashlib
 import io
+import json
+import socket
 import tarfile
 import tempfile
 from collections.abc import Sequence
@@ -9,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from docker import DockerClient
-from docker.errors import ImageNotFound
+from docker.errors import APIError, ImageNotFound
 from docker.models.images import Image
 
 from components.records.errors import ConfigError
@@ -18,6 +21,8 @@ from components.sandbox.dockerexec import AGENT
 from components.sandbox.host import ETC
 
 TREE_LABEL = "flywheel.tree"
+_FOLDER_LABEL = "flywheel.tree.folder"
+_HOST_LABEL = "flywheel.tree.host"
 _REPOSITORY = "flywheel-tree"
 
 
@@ -54,10 +59,24 @@ def tree_image(client: DockerClient, base: str, tree: Tree, prefixes: Sequence[P
             _pack(tree, prefixes, file)
             file.seek(0)
             container.put_archive("/", file)
-        container.commit(repository=_REPOSITORY, tag=tag, changes=f"LABEL {TREE_LABEL}={tag}")
+        labels = {TREE_LABEL: tag, _FOLDER_LABEL: str(tree.repo.resolve()), _HOST_LABEL: socket.gethostname()}
+        changes = [f"LABEL {name}={json.dumps(value)}" for name, value in labels.items()]
+        container.commit(repository=_REPOSITORY, tag=tag, changes=changes)
     finally:
         container.remove(force=True)
     return client.images.get(f"{_REPOSITORY}:{tag}")
+
+
+def collect_images(client: DockerClient) -> None:
+    """Remove the images of trees that this machine no longer has, by label only."""
+    for image in client.images.list(filters={"label": TREE_LABEL}):
+        labels = image.labels
+        if (
+            labels.get(_HOST_LABEL) == socket.gethostname()
+            and not Path(labels.get(_FOLDER_LABEL, "/")).is_dir()
+        ):
+            with contextlib.suppress(APIError):  # in use, or removed by another process just now
+                client.images.remove(str(image.id))
 
 
 def _pack(tree: Tree, prefixes: Sequence[Path], file: IO[bytes]) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from components.records.errors import ConfigError, SandboxError
 from components.sandbox.base import Tree
 from components.sandbox.host import etc_mounts, find_bwrap, hand_over, python_prefixes, system_mounts
+from components.sandbox.running import readable
 
 DISK = "/s/disk"
 """The tmpfs, as the holder sees it."""
@@ -164,10 +165,10 @@ class Holder:
             assert process.stdin and process.stdout and process.stderr
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.write(b"\n")
-            if process.stdout.read(1):
+            if readable(process.stdout.fileno(), _START_SECONDS * 1000) and process.stdout.read(1):
                 return process, int(json.loads(status.read(4096).splitlines()[0])["child-pid"])
-        reason = process.stderr.read().decode("utf-8", "replace").strip()
-        process.wait()
+        process.kill()
+        reason = process.communicate()[1].decode("utf-8", "replace").strip()
         raise SandboxError(
             f"bubblewrap cannot open a session: {reason or 'no message'}. If this machine forbids user "
             "namespaces, allow them (sysctl kernel.apparmor_restrict_unprivileged_userns=0) or set "

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import select
 import signal
 import subprocess
 import time
@@ -13,11 +12,13 @@ from typing import Self
 
 from components.records.errors import SandboxError
 from components.sandbox.base import Killed, Limits
+from components.sandbox.running import readable
 from components.sandbox.usage import proportional_kb, usage
 
 _INODES_PER_MB = 256
 _FULL_BYTES = 64 << 10
 _FORKING_SECONDS = 0.5
+_START_MS = 30_000
 _DYING_MS = 10_000
 
 
@@ -43,6 +44,9 @@ class NamespaceWatch:
         self._init_fd = -1
         self._status = b""
         while b"\n" not in self._status:
+            if not readable(status_fd, _START_MS):
+                process.kill()
+                raise SandboxError("bubblewrap does not start; is the machine overloaded?")
             data = os.read(status_fd, 4096)
             if not data:
                 return  # it failed before it began, so there will be no exit code either
@@ -81,9 +85,7 @@ class NamespaceWatch:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._init_fd, signal.SIGKILL)
         # bubblewrap itself ends before its child does, which ends when all the others have.
-        ended = select.poll()
-        ended.register(self._init_fd, select.POLLIN)
-        if not ended.poll(_DYING_MS):
+        if not readable(self._init_fd, _DYING_MS):
             raise SandboxError("processes of a command do not die; is the machine out of memory?")
 
     def exit_code(self) -> int | None:
@@ -114,6 +116,7 @@ class NamespaceWatch:
     ) -> None:
         try:
             self.kill()
+            self._process.wait()
         finally:
             self.close()
 

@@ -15,21 +15,19 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import psutil
 
 from components.records.errors import ConfigError
 from components.sandbox import owner
-from components.sandbox.base import COLLECT_ENV, ENV, FIXED_ENV, Diff, ExecResult, Killed, Limits, Tree
+from components.sandbox.base import COLLECT_ENV, ENV, FIXED_ENV, ExecResult, Killed, Limits, Tree
 from components.sandbox.collecting import take
 from components.sandbox.config import SandboxConfig
 from components.sandbox.host import check
 from components.sandbox.limiting import limited
 from components.sandbox.running import supervise
 from components.sandbox.usage import usage
-from components.sandbox.workcopy import WorkCopy
+from components.sandbox.workcopy import WorkCopy, WorkCopySession
 
 _MARK = "FLYWHEEL_PROCESS_SESSION"
 _KILL_ROUNDS = 200
@@ -70,7 +68,7 @@ class ProcessSandbox:
             raise
 
 
-class ProcessSession:
+class ProcessSession(WorkCopySession):
     """See `components.sandbox.base.Session`."""
 
     def __init__(
@@ -89,38 +87,10 @@ class ProcessSession:
             _MARK: self._mark,
         }
         try:
-            self._copy = WorkCopy(tree.repo, self._fd, None, None, files, remove)
+            super().__init__(WorkCopy(tree.repo, self._fd, None, None, files, remove))
         except BaseException:
             os.close(self._fd)
             raise
-
-    def read(self, path: str) -> bytes:
-        """See `components.sandbox.base.Session`."""
-        return self._copy.read(path)
-
-    def write(self, path: str, data: bytes) -> None:
-        """See `components.sandbox.base.Session`."""
-        self._copy.write(path, data)
-
-    def delete(self, path: str) -> None:
-        """See `components.sandbox.base.Session`."""
-        self._copy.delete(path)
-
-    def exists(self, path: str) -> bool:
-        """See `components.sandbox.base.Session`."""
-        return self._copy.exists(path)
-
-    def files(self) -> list[str]:
-        """See `components.sandbox.base.Session`."""
-        return self._copy.files()
-
-    def diff(self) -> str:
-        """See `components.sandbox.base.Session`."""
-        return self._copy.report().text
-
-    def diff_report(self) -> Diff:
-        """See `components.sandbox.base.Session`."""
-        return self._copy.report()
 
     def exec(
         self,
@@ -180,14 +150,6 @@ class ProcessSession:
             os.close(self._fd)
             self._fd = -1
             shutil.rmtree(self._folder, ignore_errors=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def collect_garbage() -> None:

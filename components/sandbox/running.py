@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import select
 import selectors
 import subprocess
 import time
@@ -175,3 +176,11 @@ def supervise(
     finally:
         os.close(exited)
         pipes.close()
+
+
+def readable(fd: int, milliseconds: int) -> bool:
+    """Does a file become readable, or reach its end, in time?"""
+    # poll, since select refuses the high numbers that a busy process has.
+    waiting = select.poll()
+    waiting.register(fd, select.POLLIN)
+    return bool(waiting.poll(milliseconds))

@@ -1,11 +1,15 @@
 """The changed copy of a repository, seen from the host: file access and its diff."""
 
 import stat
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from components.sandbox.base import Diff
-from components.sandbox.diffs import Change, Content, changed_paths, ignored, original, regular_files, render
+from components.sandbox.changes import changed_paths, ignored, original, regular_files
+from components.sandbox.diffs import Change, Content, render
 from components.sandbox.jail import Jail
 
 
@@ -78,3 +82,50 @@ class WorkCopy:
     def _new(self, path: str) -> Content | None:
         found = self._jail.read_plain(path)
         return None if found is None else Content(*found)
+
+
+class WorkCopySession(ABC):
+    """What is the same in all sessions whose copy is a folder that this process can open."""
+
+    def __init__(self, copy: WorkCopy) -> None:
+        self._copy = copy
+
+    def read(self, path: str) -> bytes:
+        """See `components.sandbox.base.Session`."""
+        return self._copy.read(path)
+
+    def write(self, path: str, data: bytes) -> None:
+        """See `components.sandbox.base.Session`."""
+        self._copy.write(path, data)
+
+    def delete(self, path: str) -> None:
+        """See `components.sandbox.base.Session`."""
+        self._copy.delete(path)
+
+    def exists(self, path: str) -> bool:
+        """See `components.sandbox.base.Session`."""
+        return self._copy.exists(path)
+
+    def files(self) -> list[str]:
+        """See `components.sandbox.base.Session`."""
+        return self._copy.files()
+
+    def diff(self) -> str:
+        """See `components.sandbox.base.Session`."""
+        return self._copy.report().text
+
+    def diff_report(self) -> Diff:
+        """See `components.sandbox.base.Session`."""
+        return self._copy.report()
+
+    @abstractmethod
+    def close(self) -> None:
+        """See `components.sandbox.base.Session`."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from components.sandbox import process
 from components.sandbox.base import Sandbox, Tree
 from components.sandbox.config import SandboxConfig
 from components.sandbox.docker import OWNER_LABEL, SESSION_LABEL, collect_garbage
+from components.sandbox.dockerimage import TREE_LABEL
 from components.sandbox.owner import is_gone, this_process
 from tests.sandbox.daemon import BACKENDS, SMALL, sandbox_of
 
@@ -138,6 +140,26 @@ def test_containers_of_a_dead_owner_are_collected_and_no_others(tree: Tree) -> N
     finally:
         stranger.remove(force=True)
         client.close()
+
+
+@pytest.mark.docker
+def test_images_of_trees_that_are_gone_are_collected(tree: Tree, environment: Path, tmp_path: Path) -> None:
+    sandbox = sandbox_of("docker")
+    repo = shutil.copytree(tree.repo, tmp_path / "repo", symlinks=True)
+    with sandbox.open(tree), sandbox.open(Tree(environment, repo, "short-lived")):
+        pass
+
+    def folders() -> set[str]:
+        client = docker.from_env()
+        found = client.images.list(filters={"label": TREE_LABEL})
+        client.close()
+        return {image.labels["flywheel.tree.folder"] for image in found}
+
+    assert {str(tree.repo), str(repo)} <= folders()
+    shutil.rmtree(repo)
+    collect_garbage()
+    assert str(repo) not in folders()
+    assert str(tree.repo) in folders()
 
 
 @pytest.mark.parametrize("kind", [*BACKENDS, "process"])

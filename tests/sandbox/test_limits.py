@@ -72,11 +72,11 @@ def test_processor_time(session: Session) -> None:
 
 
 def test_processor_time_of_many_processes(session: Session) -> None:
-    limits = SMALL.model_copy(update={"cpu_seconds": 1.0, "wall_seconds": 15.0})
+    limits = SMALL.model_copy(update={"cpu_seconds": 1.0, "wall_seconds": 40.0})
     code = "import os\nfor _ in range(3): os.fork()\nwhile True: pass"
     result = session.exec(["python", "-c", code], limits=limits)
     assert result.killed == "cpu"
-    assert result.seconds < 10
+    assert result.seconds < 30  # these starve the docker daemon that is to end them
 
 
 def test_one_large_file(session: Session) -> None:

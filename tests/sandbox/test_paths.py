@@ -9,16 +9,12 @@ from components.sandbox.base import Session, UnsafePathError
 ESCAPES = ["../outside", "a/../../outside", "/etc/passwd", "", "..", "pkg/../..", "nul\0", "/repo/README.md"]
 
 
-@pytest.mark.parametrize("path", ESCAPES)
-def test_paths_that_leave_the_repository(any_session: Session, path: str) -> None:
-    for call in (
-        any_session.read,
-        any_session.delete,
-        lambda p: any_session.write(p, b"x"),
-        any_session.exists,
-    ):
-        with pytest.raises(UnsafePathError):
-            call(path)
+def test_paths_that_leave_the_repository(any_session: Session) -> None:
+    calls = (any_session.read, any_session.delete, lambda p: any_session.write(p, b"x"), any_session.exists)
+    for path in ESCAPES:
+        for call in calls:
+            with pytest.raises(UnsafePathError):
+                call(path)
 
 
 def test_dots_that_stay_inside(any_session: Session) -> None:
