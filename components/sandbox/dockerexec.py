@@ -14,7 +14,7 @@ from docker.models.containers import Container
 from components.records.errors import SandboxError
 from components.sandbox.base import REPO, TIMED_OUT, ExecResult, Killed, Limits
 from components.sandbox.capture import HeadTail
-from components.sandbox.dockerwatch import TICK, Killer, Watch, disk_kb, out_of_memory
+from components.sandbox.dockerwatch import TICK, Killer, Watch, disk_kb
 from components.sandbox.limiting import limited
 from components.sandbox.running import FLOOD_FACTOR
 
@@ -25,11 +25,25 @@ SPARE_PIDS = 24
 """Beside a command's own processes the container holds process 1, the supervisor, and the threads of the
 container runtime's launcher."""
 
-SUPERVISOR = 'exec 3>&2 2>/dev/null; (exec 2>&3 3>&-; exec "$@"); code=$?; kill -s KILL -- -1; exit $code'
+SUPERVISOR = """
+exec 3>&2 2>/dev/null
+events=/sys/fs/cgroup/memory.events
+[ -r $events ] || events=/sys/fs/cgroup/memory/memory.oom_control
+count() { while read -r name number; do [ "$name" = oom_kill ] && return; done <$events; number=0; }
+count; before=$number
+(exec 2>&3 3>&-; exec "$@")
+code=$?
+kill -s KILL -- -1
+count
+[ $code != 0 ] && [ "$number" != "$before" ] && code=199
+exit $code
+"""
 """Runs as the container's root, out of reach of the command, which `setpriv` makes another user. When the
 command ends it kills every process but process 1 and itself; the kernel does that in one step, so that
-no fork escapes. `kill` is the shell's own and needs no new process."""
+no fork escapes. `kill` is the shell's own and needs no new process. Then it says whether the kernel has
+ended a process for want of memory, which not every daemon learns."""
 
+_OUT_OF_MEMORY = 199
 _CHUNK = 1 << 18
 _GRACE = 10.0
 _FRAME = 8
@@ -96,11 +110,9 @@ def run_supervised(
     exit_code = found["ExitCode"]
     if not killed and (exit_code is None or not found["Pid"]):
         raise SandboxError(f"container {container.name} was lost: {frames.out.text().strip()}")
-    killed = killed or _ended_by(exit_code, container, limits, upper)
-    if out_of_memory(container):
-        container.restart(timeout=0)  # or the next command would seem to have run out of it too
+    killed = killed or _ended_by(exit_code, limits, upper)
     if killed:
-        exit_code = TIMED_OUT if killed == "wall" else exit_code or 137
+        exit_code = TIMED_OUT if killed == "wall" else 128 + signal.SIGKILL
     return ExecResult(
         exit_code=exit_code,
         stdout=frames.out.text(),
@@ -112,9 +124,9 @@ def run_supervised(
     )
 
 
-def _ended_by(exit_code: int, container: Container, limits: Limits, upper: str | None) -> Killed:
+def _ended_by(exit_code: int, limits: Limits, upper: str | None) -> Killed:
     """The limit that made a command fail by itself, if one did."""
-    if exit_code and out_of_memory(container):
+    if exit_code == _OUT_OF_MEMORY:
         return "memory"
     if exit_code == 128 + signal.SIGXCPU:
         return "cpu"

@@ -51,8 +51,6 @@ class Watch:
             except (DockerException, RequestException, KeyError):
                 return  # the container is gone, which the command's stream tells as well
             before = cpu if before is None else before
-            if out_of_memory(self._container):
-                self._broken = "memory"
             if cpu - before > self._limits.cpu_seconds:
                 self._broken = "cpu"
             if pids < self._limits.pids + 2:  # process 1 and the supervisor
@@ -124,9 +122,3 @@ def _alone(container: Container) -> bool:
             return True
         time.sleep(0.05)
     return False
-
-
-def out_of_memory(container: Container) -> bool:
-    """Has the kernel ended a process of the container for want of memory, as the daemon has it?"""
-    container.reload()
-    return bool(container.attrs["State"].get("OOMKilled"))

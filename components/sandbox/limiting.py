@@ -5,7 +5,10 @@ from collections.abc import Sequence
 from components.sandbox.base import Limits
 
 _OPEN_FILES = 1024
-_ADDRESS_SPACE_FACTOR = 4  # threads and allocators reserve far more than they use
+# Threads and allocators reserve far more than they use; what is used is watched, and this ends at once
+# what takes memory faster than it can be watched.
+_DATA_FACTOR = 2
+_ADDRESS_SPACE_FACTOR = 4
 
 
 def limited(
@@ -27,7 +30,7 @@ def limited(
         "core": 0,
         "cpu": int(limits.cpu_seconds) + 2,
         "fsize": disk,
-        "data": memory,
+        "data": memory * _DATA_FACTOR,
         "as": memory * _ADDRESS_SPACE_FACTOR,
         "nofile": _OPEN_FILES,
         "memlock": 1 << 20,

@@ -18,7 +18,7 @@ _FOREIGN = 0x40000000
 """Numbers from here are those of x86-64's second calling convention, which would evade the list."""
 
 # name -> number on (x86-64, arm64)
-_REFUSED = {
+REFUSED = {
     "shmget": (29, 194),
     "shmat": (30, 196),
     "semget": (64, 190),
@@ -61,7 +61,7 @@ def program(machine: str = platform.machine()) -> bytes:
     if machine not in _ARCHITECTURES:
         return b""
     audit, column = _ARCHITECTURES[machine]
-    numbers = sorted(pair[column] for pair in _REFUSED.values())
+    numbers = sorted(pair[column] for pair in REFUSED.values())
     # Layout: check the architecture, load the number, refuse foreign and listed numbers, allow.
     lines = [
         (_LOAD, 0, 0, _ARCH_OFFSET),

@@ -7,19 +7,17 @@ import pytest
 
 from components.records.errors import InputError
 from components.sandbox.base import Session, Tree
-from components.sandbox.docker import DockerSession
 from tests.sandbox.daemon import BACKENDS, SMALL, sandbox_of
 
 PYTHON_HOG = "x = []\nwhile True: x.append(bytearray(b'1') * (8 << 20))"
 MANY_HOGS = (
-    "import os, time\n"
+    "import os, time, sys\n"
     "for _ in range(6):\n"
     "    if os.fork() == 0:\n"
     "        x = bytearray(b'1') * (100 << 20)\n"
-    "        time.sleep(15)\n"
+    "        time.sleep(5)\n"
     "        os._exit(0)\n"
-    "os.wait()\n"
-    "time.sleep(15)\n"
+    "sys.exit(max(os.wait()[1] for _ in range(6)))\n"
 )
 
 
@@ -31,9 +29,8 @@ def test_one_process_that_hogs_memory(session: Session) -> None:
 
 
 def test_many_processes_that_hog_memory_together(session: Session) -> None:
-    result = session.exec(["python", "-c", MANY_HOGS], timeout=5)
-    # Docker's kernel ends some of them, after which the rest fits and may sleep on.
-    assert result.killed == "memory" or (isinstance(session, DockerSession) and result.killed == "wall")
+    result = session.exec(["python", "-c", MANY_HOGS], timeout=90)
+    assert result.killed == "memory"
     assert session.exec(["echo", "fine"]).stdout == "fine\n"
 
 
@@ -64,19 +61,18 @@ def test_an_endless_loop_runs_out_of_time(session: Session) -> None:
     assert 0.4 < result.seconds < 8
 
 
+# A busy machine gives a command little time, and a starved docker daemon needs long to end it.
+ONE_SECOND = SMALL.model_copy(update={"cpu_seconds": 1.0, "wall_seconds": 90.0})
+
+
 def test_processor_time(session: Session) -> None:
-    limits = SMALL.model_copy(update={"cpu_seconds": 1.0, "wall_seconds": 15.0})
-    result = session.exec(["python", "-c", "while True: pass"], limits=limits)
+    result = session.exec(["python", "-c", "while True: pass"], limits=ONE_SECOND)
     assert result.killed == "cpu" and not result.timed_out
-    assert result.seconds < 10
 
 
 def test_processor_time_of_many_processes(session: Session) -> None:
-    limits = SMALL.model_copy(update={"cpu_seconds": 1.0, "wall_seconds": 40.0})
     code = "import os\nfor _ in range(3): os.fork()\nwhile True: pass"
-    result = session.exec(["python", "-c", code], limits=limits)
-    assert result.killed == "cpu"
-    assert result.seconds < 30  # these starve the docker daemon that is to end them
+    assert session.exec(["python", "-c", code], limits=ONE_SECOND).killed == "cpu"
 
 
 def test_one_large_file(session: Session) -> None:
