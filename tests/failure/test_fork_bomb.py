@@ -31,7 +31,8 @@ CASES = [
     *(("bubblewrap", bomb) for bomb in BOMBS),
     pytest.param("docker", "python", marks=pytest.mark.docker),
 ]
-LIMITS = SMALL.model_copy(update={"wall_seconds": 4.0})
+# A shell gives up when it cannot fork, and threads run out of memory first: neither stays at the limit.
+FADING = ("shell", "threads")
 
 
 @pytest.mark.parametrize(("kind", "bomb"), CASES)
@@ -44,16 +45,16 @@ def test_it_is_contained_and_ended(tiny_tree: Tree, kind: str, bomb: str) -> Non
             most[0] = max(most[0], len(psutil.pids()))
 
     counter = threading.Thread(target=count)
-    with sandbox_of(kind).open(tiny_tree, limits=LIMITS) as session:
+    limits = SMALL.model_copy(update={"wall_seconds": 4.0 if bomb in FADING else 60.0})
+    with sandbox_of(kind).open(tiny_tree, limits=limits) as session:
         counter.start()
         started = time.monotonic()
         result = session.exec(BOMBS[bomb])
         seconds = time.monotonic() - started
         stop.set()
         counter.join()
-        # A shell gives up when it cannot fork, and threads run out of memory first: neither stays at the limit.
-        assert result.killed == "pids" or (bomb in ("shell", "threads") and result.killed == "wall")
-        assert seconds < 15
+        assert result.killed == "pids" or (bomb in FADING and result.killed == "wall")
+        assert seconds < 60
         # Others' processes come and go too; a bomb that is not contained makes thousands.
         assert most[0] - before < SMALL.pids + 150
         assert session.exec(["echo", "fine"]).stdout == "fine\n"
