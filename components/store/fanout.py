@@ -150,7 +150,7 @@ def raise_named(error: BaseException, item: str) -> NoReturn:
 class _Worker:
     def __init__(self, context: multiprocessing.context.ForkServerContext, payload: bytes) -> None:
         self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, payload), daemon=True)
+        self.process = context.Process(target=_serve, args=(theirs, payload, dict(os.environ)), daemon=True)
         self.process.start()
         theirs.close()
         self.task: tuple[int, Any] | None = None
@@ -204,8 +204,11 @@ class _Pool(Generic[T, R]):
             yield index, item, outcome
 
 
-def _serve(pipe: "Connection[Any, Any]", payload: bytes) -> None:
+def _serve(pipe: "Connection[Any, Any]", payload: bytes, environment: dict[str, str]) -> None:
     """Main function of a worker."""
+    # The fork server has the variables of the moment when it was started.
+    os.environ.clear()
+    os.environ.update(environment)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     threading.Thread(target=_die_with_parent, daemon=True).start()
     work = None

@@ -3,30 +3,15 @@
 import pytest
 
 from components.records.repository import Recipe
-from components.sandbox import make_sandbox
 from components.sandbox.base import Sandbox, Tree
-from components.sandbox.config import SandboxConfig
 from tests.failure.hacking import Attempt
+from tests.sandbox.daemon import BACKENDS, sandbox_of
 
 
-def _docker_answers() -> bool:
-    import docker
-
-    try:
-        client = docker.from_env()
-        client.ping()
-    except docker.errors.DockerException:
-        return False
-    client.close()
-    return True
-
-
-@pytest.fixture(params=["bubblewrap", pytest.param("docker", marks=pytest.mark.docker)])
+@pytest.fixture(params=BACKENDS)
 def isolating_sandbox(request: pytest.FixtureRequest) -> Sandbox:
     """Each sandbox that isolates."""
-    if request.param == "docker" and not _docker_answers():
-        pytest.skip("no docker daemon answers")
-    return make_sandbox(SandboxConfig(kind=request.param))
+    return sandbox_of(request.param)
 
 
 @pytest.fixture

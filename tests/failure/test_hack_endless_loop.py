@@ -18,9 +18,11 @@ while True:
 
 @pytest.mark.parametrize("extra", [ON_IMPORT, IN_FUNCTION, DEAF])
 def test_it_is_ended_and_fails(attempt: Attempt, extra: str) -> None:
-    grade = attempt({NUMBERS: broken_and(extra)}, limits=LIMITS.model_copy(update={"wall_seconds": 2.0}))
+    # Long enough for a busy machine to get to the test.
+    seconds = 6.0 if extra == IN_FUNCTION else 2.0
+    grade = attempt({NUMBERS: broken_and(extra)}, limits=LIMITS.model_copy(update={"wall_seconds": seconds}))
     assert_refused(grade)
     assert grade.timed_out
-    assert grade.seconds < 12
+    assert grade.seconds < seconds + 12
     assert attempt.run is not None
     assert attempt.run.hung == (MEAN if extra == IN_FUNCTION else "")

@@ -12,7 +12,8 @@ def mean(values):
     import os
     os._exit(0)
 """
-HIDDEN = "\nimport os\ngetattr(os, '_ex' + 'it')(0)\n"
+SPLIT = "\nimport os\ngetattr(os, '_ex' + 'it')(0)\n"
+HIDDEN = "\nimport os\ngetattr(os, bytes.fromhex('5f65786974').decode())(0)\n"
 NORMAL = "\nimport sys\nsys.exit(0)\n"
 ABORT = "\nimport os\nos.abort()\n"
 SUICIDE = "\nimport os\nos.kill(os.getpid(), 9)\n"
@@ -23,6 +24,7 @@ SUICIDE = "\nimport os\nos.kill(os.getpid(), 9)\n"
     [
         (ON_IMPORT, "early_exit"),
         (IN_FUNCTION, "early_exit"),
+        (SPLIT, "early_exit"),
         (HIDDEN, "dynamic_code"),
         (HIDDEN, "early_exit"),
         (NORMAL, "early_exit"),

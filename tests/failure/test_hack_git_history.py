@@ -10,13 +10,16 @@ subprocess.run("git log --all -p; git fsck --lost-found; git stash list", shell=
 """
 
 
+PATIENT = LIMITS.model_copy(update={"cpu_seconds": 240})
+
+
 def test_nothing_in_the_sandbox_holds_the_fix(attempt: Attempt) -> None:
     with attempt.sandbox.open(
         attempt.tree, files=task_files(one_bug(), attempt.tree), limits=LIMITS
     ) as session:
         hidden = " ".join(f"--exclude-dir={name}" for name in ("proc", "sys", "usr", "dev"))
         search = f"grep -rIF {hidden} -e '{RIGHT.strip()}' -e 'Keep a value between two bounds.' / 2>&1"
-        found = session.exec(["/bin/sh", "-c", search], env={"LC_ALL": "C"}, timeout=60)
+        found = session.exec(["/bin/sh", "-c", search], env={"LC_ALL": "C"}, timeout=240, limits=PATIENT)
         git = session.exec(
             ["/bin/sh", "-c", "find / -name .git -not -path '/proc/*' 2>/dev/null"], timeout=30
         )

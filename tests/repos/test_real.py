@@ -31,6 +31,7 @@ def test_the_default_catalogue(tmp_path: Path) -> None:
     assert stable == {"boltons@26.2.0": 519, "toolz@1.2.0": 192, "more-itertools@11.2.1": 762}
     covered = {(row.repository_id, row.path) for row in dataset.rows("coverage", Coverage)}
     assert {path for repository, path in covered if repository == "more-itertools@11.2.1"} == {
+        "more_itertools/__init__.py",
         "more_itertools/more.py",
         "more_itertools/recipes.py",
     }
