@@ -34,8 +34,9 @@ class StatementConfig(_Config):
     """Failing tests named in the visible setting."""
     max_frames: int = Field(4, ge=1)
     """Traceback frames of the repository's own code, innermost kept."""
-    max_called: int = Field(3, ge=0)
-    """Functions called by the test, named when no traceback frame lies in the code."""
+    max_functions: int = Field(3, ge=0)
+    """Functions named when no traceback frame lies in the code: those that the failing tests run and few
+    other tests do, and those that the test calls itself, in turn."""
     max_message: int = Field(200, ge=20)
     """Characters of the exception's message."""
     max_characters: int = Field(480, ge=120)
@@ -65,7 +66,7 @@ class ValidationConfig(_Config):
     """Stop after this many candidates per split, whatever the targets."""
     max_per_function: int = Field(4, ge=1)
     """Candidates of one function in one round: functions take turns, so that none crowds the others out."""
-    wave: tuple[int, int] = (16, 192)
+    wave: tuple[int, int] = (8, 192)
     """Least and most candidates of one split that are tried before the targets are looked at again."""
     batch: int = Field(16, ge=1)
     """Candidates that share a warm interpreter."""

@@ -5,6 +5,7 @@ import posixpath
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from components.validation.source import FunctionSpan, SourceFile, parsed
 
@@ -12,11 +13,16 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
 _SCRATCH = re.compile(r"/tmp/[^\s'\"]*")
 _DUNDERS: tuple[tuple[type[ast.AST], tuple[str, ...]], ...] = (
     (ast.Subscript, ("__getitem__", "__setitem__", "__delitem__")),
-    (ast.Compare, ("__eq__", "__lt__", "__contains__")),
     (ast.For, ("__iter__",)),
     (ast.With, ("__enter__", "__exit__")),
-    (ast.BinOp, ("__add__", "__sub__", "__mul__", "__or__", "__and__")),
 )
+_OPERATORS: dict[type[ast.AST], str] = {
+    ast.Eq: "__eq__", ast.NotEq: "__ne__", ast.Lt: "__lt__", ast.LtE: "__le__", ast.Gt: "__gt__",
+    ast.GtE: "__ge__", ast.In: "__contains__", ast.NotIn: "__contains__", ast.Add: "__add__",
+    ast.Sub: "__sub__", ast.Mult: "__mul__", ast.Div: "__truediv__", ast.FloorDiv: "__floordiv__",
+    ast.Mod: "__mod__", ast.Pow: "__pow__", ast.BitOr: "__or__", ast.BitAnd: "__and__", ast.BitXor: "__xor__",
+    ast.LShift: "__lshift__", ast.RShift: "__rshift__", ast.USub: "__neg__", ast.Invert: "__invert__",
+}  # fmt: skip
 _BUILTINS = {
     **{name: f"__{name}__" for name in ("len", "iter", "next", "repr", "str", "bool", "reversed", "hash")},
     "list": "__iter__",
@@ -52,6 +58,13 @@ class Evidence:
     test_frame: Frame | None = None
     called: tuple[Frame, ...] = ()
     """Functions that the test calls directly, nearest to the failing line first."""
+    suspects: tuple[Frame, ...] = ()
+    """Functions that the failing tests run and few others do."""
+
+    def functions(self, limit: int) -> tuple[Frame, ...]:
+        """Suspects and called functions in turn, each once."""
+        pairs = zip_longest(self.suspects, self.called)
+        return tuple(dict.fromkeys(frame for pair in pairs for frame in pair if frame))[:limit]
 
 
 def clean_message(text: str, limit: int) -> str:
@@ -160,7 +173,14 @@ def _names_called(node: ast.AST) -> Iterable[tuple[str, int, bool]]:
                 yield name, line, True
                 if name in _BUILTINS:
                     yield _BUILTINS[name], line, False
+        elif isinstance(child, ast.Attribute):
+            yield child.attr, line, False  # perhaps a property
         for kind, names in _DUNDERS:
             if isinstance(child, kind):
                 for name in names:
                     yield name, line, False
+        if isinstance(child, ast.Compare):
+            for operator in child.ops:
+                yield _OPERATORS.get(type(operator), ""), line, False
+        elif isinstance(child, (ast.BinOp, ast.UnaryOp, ast.AugAssign)):
+            yield _OPERATORS.get(type(child.op), ""), line, False

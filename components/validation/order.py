@@ -2,9 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from math import ceil
 
 from components.records.task import Candidate
 from components.validation.split import unit
+
+_AT_ONCE = 8
+"""Batches that a small wave is cut into, so that it keeps several processes busy."""
 
 
 def in_turn(candidates: Iterable[Candidate], seed: int, per_round: int) -> list[Candidate]:
@@ -23,13 +27,14 @@ def in_turn(candidates: Iterable[Candidate], seed: int, per_round: int) -> list[
 
 
 def wave(missing: int, bounds: tuple[int, int]) -> int:
-    """How many candidates to try for so many missing tasks: about half become tasks."""
+    """How many candidates to try for so many missing tasks: three in five become tasks."""
     least, most = bounds
-    return min(max(2 * missing, least), most) if missing > 0 else 0
+    return min(max(ceil(missing * 5 / 3), least), most) if missing > 0 else 0
 
 
 def batches(candidates: Sequence[Candidate], size: int) -> list[tuple[Candidate, ...]]:
-    """Groups of one repository each, in order of first appearance."""
+    """Groups of one repository each, in order of first appearance; small ones when there is little to do."""
+    size = max(1, min(size, ceil(len(candidates) / _AT_ONCE)))
     groups: dict[str, list[list[Candidate]]] = {}
     for candidate in candidates:
         open_groups = groups.setdefault(candidate.repository_id, [[]])

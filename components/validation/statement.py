@@ -22,9 +22,9 @@ Traceback:
   {{ frame }}
 {% endfor %}
 {% endif %}
-{% if called %}
-Called by the test:
-{% for frame in called %}
+{% if functions %}
+Functions that the failing {{ tests|length > 1 and "tests" or "test" }} run{{ tests|length == 1 and "s" or "" }}:
+{% for frame in functions %}
   {{ frame }}
 {% endfor %}
 {% endif %}
@@ -90,6 +90,7 @@ class Budget:
 
     tests: int
     frames: int
+    functions: int
     characters: int
     """About three to a token of SmolLM2 for code and paths."""
 
@@ -113,7 +114,7 @@ def visible_statement(task_id: str, package: str, evidence: Evidence, budget: Bu
             tests=item.tests,
             raised=exception_line(item) or "No details.",
             frames=((item.test_frame,) if item.test_frame else ()) + item.frames,
-            called=() if item.frames else item.called,
+            functions=() if item.frames else item.functions(budget.functions),
         ).strip()
         if len(text) <= budget.characters:
             break
@@ -151,7 +152,7 @@ def _shorter(evidence: Evidence, budget: Budget) -> Iterator[Evidence]:
     while len(item.frames) > 2:
         item = replace(item, frames=item.frames[1:])
         yield item
-    item = replace(item, test_frame=None, called=item.called[:1])
+    item = replace(item, test_frame=None, suspects=item.suspects[:1], called=item.called[:1])
     yield item
     item = replace(item, message=item.message[:60])
     yield item

@@ -20,6 +20,7 @@ from components.validation.config import ValidationConfig
 from components.validation.select import CoverageMap
 from components.validation.source import SourceFile
 from components.validation.split import split_of
+from components.validation.suspects import Function, executions
 from components.validation.warm import Probe, Run, run_warm
 
 
@@ -69,6 +70,11 @@ class Subject:
         """The files that tests execute and that may be changed."""
         paths = {path for files in self.tests.lines.values() for path in files} | set(self.tests.imported)
         return {path: SourceFile(path, self.text(path)) for path in sorted(paths)}
+
+    @cached_property
+    def executions(self) -> dict[Function, tuple[int, frozenset[str]]]:
+        """Function -> its line and the tests that run it."""
+        return executions(self.tests, self.sources)
 
     @cached_property
     def public(self) -> frozenset[str]:

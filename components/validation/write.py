@@ -18,6 +18,7 @@ from components.validation.statement import (
     visible_statement,
 )
 from components.validation.subject import Subject
+from components.validation.suspects import suspects
 from components.validation.trial import Trial
 
 
@@ -41,8 +42,12 @@ def gather(trial: Trial, subject: Subject, config: StatementConfig) -> Evidence:
         in_test.line if in_test else None,
         subject.sources,
         subject.tests.lines.get(test, {}),
-        config.max_called,
+        config.max_functions,
     )
+    suspicious = [
+        Frame(path, subject.executions[path, name][0], name)
+        for path, name in suspects(trial.failing, subject.executions, config.max_functions)
+    ]
     return Evidence(
         tests=tests,
         exception=first.exception.rpartition(".")[2],
@@ -50,6 +55,7 @@ def gather(trial: Trial, subject: Subject, config: StatementConfig) -> Evidence:
         frames=source_frames(places, {**subject.sources, **buggy}, config.max_frames),
         test_frame=in_test,
         called=tuple(_moved(frame, buggy) for frame in called),
+        suspects=tuple(_moved(frame, buggy) for frame in suspicious),
     )
 
 
@@ -79,7 +85,7 @@ def tell(
     Raises:
         Refused: It gives the answer away.
     """
-    budget = Budget(config.max_tests, config.max_frames, config.max_characters)
+    budget = Budget(config.max_tests, config.max_frames, config.max_functions, config.max_characters)
     found: list[str] = []
     for told in (evidence, replace(evidence, message="")):
         visible = visible_statement(trial.id, subject.repository.name, told, budget)

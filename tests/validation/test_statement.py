@@ -8,7 +8,7 @@ from components.validation.evidence import Evidence, Frame, called_functions, cl
 from components.validation.source import SourceFile
 from components.validation.statement import Budget, hidden_statement, visible_statement
 
-BUDGET = Budget(tests=2, frames=3, characters=480)
+BUDGET = Budget(tests=2, frames=3, functions=3, characters=480)
 RAISED = Evidence(
     tests=("tests/test_box.py::test_pop", "tests/test_box.py::test_get", "tests/test_box.py::test_len"),
     exception="KeyError",
@@ -49,12 +49,21 @@ def test_visible_names_tests_and_traceback(task_id: str) -> None:
     assert "tests/test_box.py::test_pop" in text and "test_len" not in text
     assert "KeyError: 'missing'" in text
     assert text.index("tests/test_box.py:9 in test_pop") < text.index("box/core.py:40 in Box._find")
-    assert "Called by the test" not in text
+    assert "Functions that" not in text
 
 
 def test_visible_names_called_functions_when_nothing_was_raised_in_the_code() -> None:
     text = visible_statement("t", "box", WRONG, BUDGET)
-    assert "Called by the test:\n  box/core.py:10 in Box.pop" in text
+    assert "Functions that the failing tests run:\n  box/core.py:10 in Box.pop" in text
+
+
+def test_suspects_and_called_functions_take_turns() -> None:
+    called = tuple(Frame("m.py", n, f"f{n}") for n in (1, 2, 3))
+    evidence = replace(WRONG, called=called, suspects=(Frame("m.py", 9, "g"), called[0]))
+    assert [frame.function for frame in evidence.functions(3)] == ["g", "f1", "f2"]
+    assert evidence.functions(0) == ()
+    text = visible_statement("t", "box", replace(evidence, tests=("t.py::test_one",)), BUDGET)
+    assert "Functions that the failing test runs:\n  m.py:9 in g\n  m.py:1 in f1" in text
 
 
 @pytest.mark.parametrize("task_id", [f"t{i}" for i in range(8)])
