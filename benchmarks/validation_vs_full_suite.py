@@ -4,12 +4,17 @@
 
 The baseline proves the same without a coverage map and without warm interpreters: the full suite on the
 buggy tree in a fresh sandbox; of what fails there, the full suite once more (flaky?) and once with the fix.
-`one_run` counts only the first of these, which is all that SWE-smith does. Both sides work through the same
-batches in turn, one process each, so that a busy machine slows both.
+`one_run` counts only the first of these, which is all that SWE-smith does; its limit of 120 s a run is the
+baseline's. Both sides work through the same batches in turn, one process each. Wall seconds are given, but
+the ratios are of CPU seconds, sandboxes included: they do not depend on what else the machine does, and they
+are kind to the baseline, whose suite also sleeps for a second.
 """
 
 import argparse
+import ctypes
 import json
+import os
+import resource
 import statistics
 import sys
 import time
@@ -39,6 +44,39 @@ from components.validation.subject import Subject
 _SAME = {RejectReason.NO_COVERING_TEST: RejectReason.NO_FAIL_TO_PASS}
 
 
+_LIMIT_SECONDS = 120.0
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+class Spent(NamedTuple):
+    """Resources between two moments."""
+
+    wall: float
+    cpu: float
+
+    def __add__(self, other: "Spent") -> "Spent":  # type: ignore[override]
+        return Spent(self.wall + other.wall, self.cpu + other.cpu)
+
+    def __sub__(self, other: "Spent") -> "Spent":
+        return Spent(self.wall - other.wall, self.cpu - other.cpu)
+
+
+def spent() -> Spent:
+    """What this process and everything it ever started have used. Call it only when nothing is running."""
+    # A sandbox's processes outlive the one that we started by a moment; as their subreaper we inherit them.
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                time.sleep(0.01)
+        except ChildProcessError:
+            break
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+    return Spent(time.perf_counter(), cpu)
+
+
 class Verdict(NamedTuple):
     """What one side says of a candidate."""
 
@@ -53,13 +91,13 @@ class FullSuite:
     def __init__(self, subject: Subject, config: ValidationConfig, sandbox: Sandbox) -> None:
         self.subject, self.config, self.sandbox = subject, config, sandbox
 
-    def prove(self, candidate: Candidate) -> tuple[Verdict, float, float]:
-        """The verdict, the seconds of the first run, the seconds of all runs."""
-        started = time.perf_counter()
+    def prove(self, candidate: Candidate) -> tuple[Verdict, Spent, Spent]:
+        """The verdict, what the first run took, what all runs took."""
+        started = spent()
         pristine = {path: self.subject.read(path) for path in changed_lines(candidate.bug_patch)}
         buggy = apply_patch(candidate.bug_patch, pristine)
         first = self.run(buggy)
-        one = time.perf_counter() - started
+        one = spent() - started
         if first.refused or not first.failing or not first.passing:
             reason = first.refused or (
                 RejectReason.NO_PASS_TO_PASS if first.failing else RejectReason.NO_FAIL_TO_PASS
@@ -70,14 +108,14 @@ class FullSuite:
             verdict = Verdict(RejectReason.FLAKY)
         elif len(self.run(pristine).passing) != len(self.subject.tests.tests):
             verdict = Verdict(RejectReason.GOLD_FAILS)
-        return verdict, one, time.perf_counter() - started
+        return verdict, one, spent() - started
 
     def run(self, files: dict[str, bytes]) -> Judgement:
         """The whole suite, once."""
         tests = self.subject.tests.tests
-        seconds = self.config.time.factor * self.subject.time(tests) + self.config.time.wall_seconds
-        with self.sandbox.open(self.subject.tree, files=files, limits=self.config.sandbox.limits) as session:
-            return judge(run_tests(session, tests, recipe=self.subject.recipe, timeout=seconds), tests)
+        limits = self.config.sandbox.limits.model_copy(update={"cpu_seconds": _LIMIT_SECONDS})
+        with self.sandbox.open(self.subject.tree, files=files, limits=limits) as session:
+            return judge(run_tests(session, tests, recipe=self.subject.recipe, timeout=_LIMIT_SECONDS), tests)
 
 
 def verdict_of(outcome: Outcome) -> Verdict:
@@ -113,25 +151,25 @@ def compare(
 ) -> dict[str, Any]:
     """Both sides on the same candidates, batch by batch."""
     ours, theirs = Prover(subject, config, sandbox), FullSuite(subject, config, sandbox)
-    rows: list[dict[str, float]] = []
+    rows: list[dict[str, Spent]] = []
+    sizes: list[int] = []
     verdicts: Counter[str] = Counter()
     different: list[str] = []
     tests: list[str] = []
     for first in range(0, len(candidates), config.batch):
         batch = candidates[first : first + config.batch]
-        started = time.perf_counter()
+        started = spent()
         mine = [verdict_of(outcome) for outcome in ours.prove(batch)]
-        seconds = time.perf_counter() - started
+        used = spent() - started
         peer = [theirs.prove(candidate) for candidate in batch]
-        ended = [one for verdict, one, _ in peer if verdict.name != RejectReason.TIMEOUT]
         rows.append(
             {
-                "ours": seconds / len(batch),
-                "full_suite": sum(total for _, _, total in peer) / len(batch),
-                "one_run": sum(one for _, one, _ in peer) / len(batch),
-                "one_run_without_time_outs": sum(ended) / max(1, len(ended)),
+                "ours": used,
+                "full_suite": sum((total for _, _, total in peer), Spent(0, 0)),
+                "one_run": sum((one for _, one, _ in peer), Spent(0, 0)),
             }
         )
+        sizes.append(len(batch))
         for candidate, own, (verdict, _, _) in zip(batch, mine, peer, strict=True):
             verdicts[own.name] += 1
             if own.name != verdict.name:
@@ -139,17 +177,23 @@ def compare(
             elif own.fail_to_pass != verdict.fail_to_pass:
                 tests.append(f"{candidate.id}: {sorted(own.fail_to_pass ^ verdict.fail_to_pass)[:3]}")
         print(f"{first + len(batch)}/{len(candidates)}", file=sys.stderr)
-    median = {name: statistics.median(row[name] for row in rows) for name in rows[0]}
+    each = [
+        {name: Spent(item.wall / size, item.cpu / size) for name, item in row.items()}
+        for row, size in zip(rows, sizes, strict=True)
+    ]
+    cpu = {name: statistics.median(row[name].cpu for row in each) for name in each[0]}
+    wall = {name: statistics.median(row[name].wall for row in each) for name in each[0]}
     return {
         "subject": subject.repository.id,
         "candidates": len(candidates),
         "verdicts": dict(verdicts),
         "different_verdicts": different,
         "different_fail_to_pass": tests,
-        "seconds_per_candidate": [{k: round(v, 3) for k, v in row.items()} for row in rows],
-        "median_seconds_per_candidate": {name: round(value, 3) for name, value in median.items()},
-        "ratio": round(median["full_suite"] / median["ours"], 2),
-        "ratio_one_run": round(median["one_run"] / median["ours"], 2),
+        "batches": [{name: [round(part, 3) for part in item] for name, item in row.items()} for row in each],
+        "median_wall_seconds": {name: round(value, 3) for name, value in wall.items()},
+        "median_cpu_seconds": {name: round(value, 3) for name, value in cpu.items()},
+        "ratio": round(cpu["full_suite"] / cpu["ours"], 2),
+        "ratio_one_run": round(cpu["one_run"] / cpu["ours"], 2),
     }
 
 
@@ -166,11 +210,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.json:
         print(json.dumps(result, indent=2))
     else:
-        median = result["median_seconds_per_candidate"]
+        cpu, wall = result["median_cpu_seconds"], result["median_wall_seconds"]
         print(f"{result['candidates']} candidates of {result['subject']}: {result['verdicts']}")
-        print(f"ours        {median['ours']:.2f} s per candidate")
-        print(f"full suite  {median['full_suite']:.2f} s, {result['ratio']} x ours")
-        print(f"one run     {median['one_run']:.2f} s, {result['ratio_one_run']} x ours")
+        print(f"ours        {cpu['ours']:.2f} CPU s per candidate ({wall['ours']:.2f} s)")
+        print(
+            f"full suite  {cpu['full_suite']:.2f} CPU s ({wall['full_suite']:.2f} s), {result['ratio']} x ours"
+        )
+        print(
+            f"one run     {cpu['one_run']:.2f} CPU s ({wall['one_run']:.2f} s), {result['ratio_one_run']} x ours"
+        )
         print(f"verdicts that differ: {result['different_verdicts'] or 'none'}")
         print(f"fail-to-pass sets that differ: {result['different_fail_to_pass'] or 'none'}")
     return 1 if result["different_verdicts"] else 0
