@@ -69,9 +69,15 @@ def test_cheapest_one():
 }
 
 
-def write_params(folder: Path, **changes: object) -> Path:
-    """A parameter file for a loop of seconds; state goes to `<folder>/state`."""
-    other = folder / "otherlib"
+def write_params(folder: Path, *, library: Path | None = None, **changes: object) -> Path:
+    """A parameter file for a loop of seconds; state goes to `<folder>/state`.
+
+    Args:
+        folder: For the file and the state.
+        library: Where the second repository lies: its place is part of the data, so equal loops share it.
+        changes: Sections that take the place of these.
+    """
+    other = library or folder / "otherlib"
     if not other.exists():
         for name, text in _OTHER.items():
             (other / name).parent.mkdir(parents=True, exist_ok=True)
