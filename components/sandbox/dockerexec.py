@@ -45,7 +45,7 @@ ended a process for want of memory, which not every daemon learns."""
 
 _OUT_OF_MEMORY = 199
 _CHUNK = 1 << 18
-_GRACE = 10.0
+_GRACE = 60.0
 _FRAME = 8
 
 

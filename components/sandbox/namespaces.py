@@ -18,8 +18,8 @@ from components.sandbox.usage import proportional_kb, usage
 _INODES_PER_MB = 256
 _FULL_BYTES = 64 << 10
 _FORKING_SECONDS = 0.5
-_START_MS = 30_000
-_DYING_MS = 10_000
+_START_MS = 120_000
+_DYING_MS = 60_000
 
 
 class NamespaceWatch:

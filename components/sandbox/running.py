@@ -17,7 +17,7 @@ FLOOD_FACTOR = 256
 
 _CHUNK = 1 << 18
 _FIRST_TICK, _LAST_TICK = 0.02, 0.1
-_GRACE = 10.0
+_GRACE = 60.0
 
 
 class Watch(Protocol):

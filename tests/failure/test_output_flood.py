@@ -36,7 +36,7 @@ def test_it_is_cut_off(tiny_tree: Tree, kind: str, flood: str) -> None:
         assert result.exit_code == 137
         assert result.truncated
         assert len(result.stdout) + len(result.stderr) <= 2 * SMALL.output_bytes + 200
-        assert seconds < 10
+        assert seconds < 50
         assert grown_kb < 16 * 1024
         assert session.exec(["echo", "fine"]).stdout == "fine\n"
 

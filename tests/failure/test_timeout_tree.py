@@ -46,10 +46,10 @@ def sleepers(seconds: str) -> list[int]:
 def test_nothing_survives(tiny_tree: Tree, kind: str) -> None:
     seconds = f"8642.{os.getpid()}"
     with sandbox_of(kind).open(tiny_tree, limits=SMALL) as session:
-        result = session.exec(["python", "-c", HIDING, seconds], timeout=2)
+        result = session.exec(["python", "-c", HIDING, seconds], timeout=5)
         assert (result.exit_code, result.timed_out, result.killed) == (124, True, "wall")
         assert "started" in result.stdout
-        assert result.seconds < 10
+        assert result.seconds < 60
         assert sleepers(seconds) == []
         assert session.exec(["echo", "fine"]).stdout == "fine\n"
 

@@ -14,7 +14,7 @@ from components.sandbox.config import SandboxConfig
 BACKENDS = ["bubblewrap", pytest.param("docker", marks=pytest.mark.docker)]
 """Those that isolate, for `parametrize`."""
 
-SMALL = Limits(wall_seconds=20, cpu_seconds=20, memory_mb=256, pids=32, disk_mb=32, output_bytes=4096)
+SMALL = Limits(wall_seconds=60, cpu_seconds=20, memory_mb=256, pids=32, disk_mb=32, output_bytes=4096)
 """Limits that are reached soon."""
 
 

@@ -14,7 +14,7 @@ def test_runs_in_the_repository_with_the_environment_s_python(any_session: Sessi
     result = any_session.exec(["python", "-c", code])
     assert (result.exit_code, result.stdout, result.stderr) == (0, "3 True\n", "")
     assert not result.timed_out and not result.killed and not result.truncated
-    assert result.seconds < 20
+    assert 0 < result.seconds < 60
 
 
 def test_exit_codes(any_session: Session) -> None:
@@ -190,9 +190,9 @@ def test_background_processes_end_with_the_command(any_session: Session) -> None
 def test_a_background_process_that_holds_the_output_open_does_not_keep_us_waiting(
     any_session: Session,
 ) -> None:
-    result = any_session.exec(["sh", "-c", "sleep 15 & echo done"])
+    result = any_session.exec(["sh", "-c", "sleep 300 & echo done"])
     assert result.stdout == "done\n"
-    assert result.seconds < 10
+    assert result.seconds < 60
 
 
 def test_closing_twice_is_closing_once(any_session: Session) -> None:
