@@ -127,7 +127,16 @@ for _frame in _reach():
     break
 """.replace("{builtins}", b"f_builtins".hex())
 
+BY_LIMIT = """
+def mean(values):
+    limits = _global(_say("{name}"))("resource")
+    limits.setrlimit(limits.RLIMIT_CPU, (0, 0))
+    while True:
+        pass
+""".format(name=b"__import__".hex())  # fmt: skip
+
 ALL = [
+    BY_LIMIT,
     UNREGISTER,
     REPLACE_REPORT,
     REPLACE_RUNTEST,

@@ -59,6 +59,8 @@ _KINDS = {
     "os.kill": "signal",
     "os.killpg": "signal",
     "signal.pthread_kill": "signal",
+    "resource.setrlimit": "signal",
+    "resource.prlimit": "signal",
     "open": "write_outside",
     "os.remove": "write_outside",
     "os.rename": "write_outside",
