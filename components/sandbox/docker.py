@@ -238,8 +238,9 @@ def _client(pid: int) -> docker.DockerClient:
 
 def _create(client: docker.DockerClient, tree: Tree, base: str, limits: Limits) -> Container:
     prefixes = python_prefixes(tree.environment)
-    image = tree_image(client, base, tree, prefixes)
     session = secrets.token_hex(8)
+    labels = {SESSION_LABEL: session, OWNER_LABEL: owner.this_process()}
+    image = tree_image(client, base, tree, prefixes, labels)
     mounts = [Mount(ENV, str(tree.environment.resolve()), type="bind", read_only=True)]
     mounts += [Mount(str(p), str(p), type="bind", read_only=True) for p in prefixes]
     memory = f"{limits.memory_mb}m"
@@ -248,7 +249,7 @@ def _create(client: docker.DockerClient, tree: Tree, base: str, limits: Limits) 
         _FIRST_PROCESS,
         name=f"flywheel-{session}",
         hostname="sandbox",
-        labels={SESSION_LABEL: session, OWNER_LABEL: owner.this_process()},
+        labels=labels,
         mounts=mounts,
         network_mode="none",
         ipc_mode="private",

@@ -26,7 +26,9 @@ _HOST_LABEL = "flywheel.tree.host"
 _REPOSITORY = "flywheel-tree"
 
 
-def tree_image(client: DockerClient, base: str, tree: Tree, prefixes: Sequence[Path]) -> Image:
+def tree_image(
+    client: DockerClient, base: str, tree: Tree, prefixes: Sequence[Path], labels: dict[str, str]
+) -> Image:
     """The image of a tree's repository on a base image.
 
     Args:
@@ -34,6 +36,7 @@ def tree_image(client: DockerClient, base: str, tree: Tree, prefixes: Sequence[P
         base: Name of the base image.
         tree: The tree.
         prefixes: Where interpreters will be mounted; folders on the way there must be open to all.
+        labels: Of the container that it takes to make one, so that it is collected if we die meanwhile.
 
     Raises:
         ConfigError: There is no such base image.
@@ -53,14 +56,14 @@ def tree_image(client: DockerClient, base: str, tree: Tree, prefixes: Sequence[P
         return client.images.get(f"{_REPOSITORY}:{tag}")
     except ImageNotFound:
         pass
-    container = client.containers.create(base, ["/bin/true"], network_mode="none", labels={TREE_LABEL: tag})
+    container = client.containers.create(base, ["/bin/true"], network_mode="none", labels=labels)
     try:
         with tempfile.TemporaryFile() as file:
             _pack(tree, prefixes, file)
             file.seek(0)
             container.put_archive("/", file)
-        labels = {TREE_LABEL: tag, _FOLDER_LABEL: str(tree.repo.resolve()), _HOST_LABEL: socket.gethostname()}
-        changes = [f"LABEL {name}={json.dumps(value)}" for name, value in labels.items()]
+        about = {TREE_LABEL: tag, _FOLDER_LABEL: str(tree.repo.resolve()), _HOST_LABEL: socket.gethostname()}
+        changes = [f"LABEL {name}={json.dumps(value)}" for name, value in about.items()]
         container.commit(repository=_REPOSITORY, tag=tag, changes=changes)
     finally:
         container.remove(force=True)
@@ -69,14 +72,15 @@ def tree_image(client: DockerClient, base: str, tree: Tree, prefixes: Sequence[P
 
 def collect_images(client: DockerClient) -> None:
     """Remove the images of trees that this machine no longer has, by label only."""
-    for image in client.images.list(filters={"label": TREE_LABEL}):
-        labels = image.labels
+    # The plain list, which does not ask again for each image that another process may just be removing.
+    for image in client.api.images(filters={"label": TREE_LABEL}):
+        labels = image.get("Labels") or {}
         if (
             labels.get(_HOST_LABEL) == socket.gethostname()
             and not Path(labels.get(_FOLDER_LABEL, "/")).is_dir()
         ):
-            with contextlib.suppress(APIError):  # in use, or removed by another process just now
-                client.images.remove(str(image.id))
+            with contextlib.suppress(APIError):  # in use, or gone
+                client.images.remove(image["Id"])
 
 
 def _pack(tree: Tree, prefixes: Sequence[Path], file: IO[bytes]) -> None:

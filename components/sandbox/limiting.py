@@ -25,10 +25,10 @@ def limited(
         pids: Whether to limit processes: only where the user that runs it is the session's alone.
         program: util-linux's prlimit.
     """
-    disk, memory = limits.disk_mb << 20, limits.memory_mb << 20
-    values = {
+    disk, memory, cpu = limits.disk_mb << 20, limits.memory_mb << 20, int(limits.cpu_seconds) + 2
+    values: dict[str, int | str] = {
         "core": 0,
-        "cpu": int(limits.cpu_seconds) + 2,
+        "cpu": f"{cpu}:{cpu + 1}",  # the first ends it by a signal that says why
         "fsize": disk,
         "data": memory * _DATA_FACTOR,
         "as": memory * _ADDRESS_SPACE_FACTOR,
