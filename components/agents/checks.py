@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from components.agents.neighbours import companions
 from components.agents.spectrum import Formula, Localization, localize
 from components.agents.text import one_line, stable
 from components.grading.runner import run_tests
@@ -75,12 +76,13 @@ class Checks:
         *,
         seconds: float,
         formula: Formula,
+        companions: int,
         key: str,
         cache: LocalizationCache,
     ) -> None:
         self._session, self._task, self._recipe = session, task, recipe
-        self._seconds, self._formula = seconds, formula
-        self._key, self._cache = f"{key}\0{formula}", cache
+        self._seconds, self._formula, self._companions = seconds, formula, companions
+        self._key, self._cache = f"{key}\0{formula}\0{companions}", cache
         self._reports: dict[tuple[str, tuple[str, ...]], Report] = {}
         self._local: dict[str, Localization] = {}
         self.revision: str | None = ""
@@ -125,7 +127,7 @@ class Checks:
         named = self._task.fail_to_pass
         run = run_tests(
             self._session,
-            sorted({test.partition("::")[0] for test in named}),
+            self._beside(named),
             recipe=self._recipe,
             timeout=self._seconds,
             coverage=True,
@@ -141,12 +143,21 @@ class Checks:
             if status is TestStatus.PASSED and test not in failing
         }
         executed = {path for lines in failing.values() for path in lines}
-        sources = {
-            path: self._session.read(path).decode("utf-8", errors="surrogateescape")
-            for path in self.source_files()
-            if path in executed
-        }
+        sources = {path: self._text(path) for path in self.source_files() if path in executed}
         return localize(failing, passing, sources, self._formula, _frame_counts(run, failing))
+
+    def _beside(self, named: Sequence[str]) -> list[str]:
+        files: dict[str, list[str]] = {}
+        for test in named:
+            files.setdefault(test.partition("::")[0], []).append(test)
+        return [
+            test
+            for path in sorted(files)
+            for test in companions(self._text(path), path, files[path], self._companions)
+        ]
+
+    def _text(self, path: str) -> str:
+        return self._session.read(path).decode("utf-8", errors="surrogateescape")
 
 
 def _lines(run: TestRun, test: str) -> dict[str, frozenset[int]]:

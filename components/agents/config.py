@@ -15,7 +15,10 @@ class AgentLimits(BaseModel):
     max_turns: int = Field(12, ge=1, description="Model calls, including those that were taken back.")
     max_malformed: int = Field(3, ge=1, description="Calls in a row that could not be parsed.")
     max_repeats: int = Field(4, ge=2, description="The same call in a row, with the same answer.")
-    max_turn_tokens: int = Field(200, ge=1, description="Tokens of one model turn.")
+    max_turn_tokens: int = Field(160, ge=1, description="Tokens of one model turn.")
+    max_thought_tokens: int = Field(
+        48, ge=1, description="Tokens before a call; a local model's turn without one ends there."
+    )
     max_tokens: int = Field(60_000, ge=1, description="Prompt and completion tokens over the whole rollout.")
     max_context_tokens: int = Field(2048, ge=1, description="Prompt and completion tokens of one turn.")
     wall_seconds: float = Field(1800, gt=0, description="Time in tools and in the model.")
@@ -58,5 +61,8 @@ class ScaffoldConfig(BaseModel):
     )
     search_hits: int = Field(5, ge=1, description="Rows of a search.")
     formula: Literal["ochiai", "op2"] = Field("ochiai", description="Suspiciousness of a line.")
+    localize_tests: int = Field(
+        30, ge=2, description="Tests of a file run to localise; 30 found as much as all of them (docs)."
+    )
     view_lines: int = Field(40, ge=5, description="Lines of a view; longer functions are cut.")
     output_chars: int = Field(2000, ge=200, description="Of bash; head and tail are kept.")

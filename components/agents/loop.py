@@ -13,7 +13,7 @@ from components.agents.models.base import Model, ModelReply, ModelRequest
 from components.agents.rollout import Job, Rollout
 from components.agents.scaffold import scaffold_digest, tool_schemas
 from components.agents.tools import ToolContext
-from components.grading.grade import grade
+from components.grading.grade import GradeCache, grade
 from components.grading.submission import task_files
 from components.records.errors import InfrastructureError
 from components.records.task import Task
@@ -47,6 +47,7 @@ class _Setting:
     trees: TreeProvider
     limits: AgentLimits
     cache: LocalizationCache
+    grades: GradeCache | None
     graded: bool
 
 
@@ -62,6 +63,7 @@ def run_rollouts(
     workers: int = 2,
     graded: bool = True,
     cache: LocalizationCache | None = None,
+    grades: GradeCache | None = None,
     on_done: Callable[[Trajectory], None] | None = None,
 ) -> Iterator[Trajectory]:
     """Run jobs and yield their trajectories as they end.
@@ -80,10 +82,18 @@ def run_rollouts(
         workers: Threads for tools and grading.
         graded: Grade each patch.
         cache: Localisations to share with other calls.
+        grades: Verdicts known already, by patch and task.
         on_done: Called with each trajectory before it is yielded.
     """
     setting = _Setting(
-        model, scaffold, sandbox, tree_provider, limits or AgentLimits(), cache or LocalizationCache(), graded
+        model=model,
+        scaffold=scaffold,
+        sandbox=sandbox,
+        trees=tree_provider,
+        limits=limits or AgentLimits(),
+        cache=cache or LocalizationCache(),
+        grades=grades,
+        graded=graded,
     )
     model.begin()
     waiting = [_Run(order, job) for order, job in enumerate(jobs)][::-1]
@@ -154,6 +164,7 @@ def _begin(run: _Run, setting: _Setting) -> Trajectory | None:
             run.job.recipe,
             seconds=setting.limits.test_seconds,
             formula=setting.scaffold.formula,
+            companions=setting.scaffold.localize_tests,
             key=f"{tree.digest}\0{task.id}\0{task.bug_patch}",
             cache=setting.cache,
         )
@@ -206,7 +217,9 @@ def _grade(job: Job, patch: str, setting: _Setting) -> Grade:
     trouble = ""
     for _ in range(tries):
         try:
-            result = grade(patch, job.task, setting.trees(job.task), setting.sandbox, job.recipe)
+            result = grade(
+                patch, job.task, setting.trees(job.task), setting.sandbox, job.recipe, cache=setting.grades
+            )
         except InfrastructureError as error:
             trouble = str(error)
             continue

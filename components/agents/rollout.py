@@ -76,6 +76,8 @@ class Rollout:
             temperature=self.scaffold.retry_temperature if earlier else self.scaffold.temperature,
             max_tokens=self.limits.max_turn_tokens,
             stop=("</function>",),
+            begin="<function=",
+            begin_tokens=self.limits.max_thought_tokens,
             seed=int.from_bytes(seed[:4], "big"),
             avoid=tuple(ids for ids in earlier if ids) if self.scaffold.unique_retries else (),
             tools=self._tools,

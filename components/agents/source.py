@@ -31,8 +31,12 @@ def spans(text: str) -> tuple[Span, ...]:
     return tuple(found)
 
 
+_BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
+"""Where statements hold others. Expressions hold no functions with a name."""
+
+
 def _walk(node: ast.AST, prefix: str, found: list[Span]) -> None:
-    for child in ast.iter_child_nodes(node):
+    for child in (item for block in _BLOCKS for item in getattr(node, block, ())):
         if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             _walk(child, prefix, found)
             continue

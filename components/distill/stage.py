@@ -9,6 +9,7 @@ from components.agents.models.config import LocalConfig, ModelConfig, OpenAIConf
 from components.agents.rollout import Job
 from components.distill.config import DistillConfig
 from components.distill.keep import best
+from components.grading.grade import GradeCache
 from components.grading.submission import task_files
 from components.records.base import Record
 from components.records.errors import ConfigError, InputError
@@ -93,6 +94,8 @@ def _work(
     config: DistillConfig, model: Model, tree: Callable[[Task], Tree], out: Output
 ) -> Callable[[Sequence[Job]], Mapping[str, Sequence[Record]]]:
     sandbox = make_sandbox(config.sandbox)
+    # Validation has graded every gold patch: a demonstration that ends in the same patch has its verdict.
+    grades = GradeCache(out.workspace.cache / "grades")
 
     def work(jobs: Sequence[Job]) -> Mapping[str, Sequence[Record]]:
         done = list(
@@ -105,6 +108,7 @@ def _work(
                 config.limits,
                 concurrency=config.concurrency,
                 workers=config.workers,
+                grades=grades,
             )
         )
         for row in done:

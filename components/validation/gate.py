@@ -1,6 +1,6 @@
 """The last gates, in fresh sandboxes and along the path that grades submissions."""
 
-from components.grading.grade import grade
+from components.grading.grade import GradeCache, grade, grade_key
 from components.grading.protect import protected_for
 from components.grading.runner import run_tests
 from components.records.errors import InfrastructureError
@@ -70,6 +70,9 @@ class Gate:
             odd = [f"{test.test} {test.status}" for test in result.tests if test.status != "passed"]
             odd += [f"{hack.kind} {hack.detail}" for hack in result.hacks]
             raise Refused(RejectReason.GOLD_FAILS, "; ".join(odd[:5]) or f"reward {result.reward}")
+        if self.subject.grades is not None:
+            # Never read here, where it is proven: for demonstrations that end in the same patch.
+            GradeCache(self.subject.grades).put(grade_key(task.gold_patch, task), result)
 
     def seconds(self, tests: tuple[str, ...]) -> float:
         """Wall seconds that a cold run may take."""

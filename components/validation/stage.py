@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 
 from components.records.base import Record
@@ -90,7 +91,7 @@ def read_subjects(dataset: Dataset, out: Output, config: ValidationConfig) -> di
         environment = environments[row.environment]
         tree = tree_for(out.workspace, row.id, row.tree_sha256, row.environment)
         subject = Subject.build(row, environment, tree, baseline, coverage)
-        subjects[row.id] = subject.timed(sandbox, config)
+        subjects[row.id] = replace(subject.timed(sandbox, config), grades=out.workspace.cache / "grades")
     return subjects
 
 

@@ -34,6 +34,8 @@ class Subject:
     tests: CoverageMap
     seconds: Mapping[str, float] = field(default_factory=dict)
     """Test -> seconds on the untouched tree, on this machine. Decides when a run is out of time."""
+    grades: Path | None = None
+    """Where verdicts are kept for later stages."""
 
     @classmethod
     def build(

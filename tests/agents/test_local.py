@@ -112,6 +112,14 @@ def test_generation_ends_after_a_stop_text(model: LocalModel) -> None:
     assert whole.text.startswith(cut.text) and cut.token_ids == whole.token_ids[: len(cut.token_ids)]
 
 
+def test_a_turn_that_does_not_begin_in_time_is_cut_off(model: LocalModel) -> None:
+    [whole] = model.generate([request(4)])
+    [cut] = model.generate([request(4, begin="<function=", begin_tokens=5)])
+    assert cut.finish == "length" and cut.token_ids == whole.token_ids[:5]
+    [begun] = model.generate([request(4, begin=whole.text[:2], begin_tokens=5)])
+    assert begun.token_ids == whole.token_ids
+
+
 def test_the_stop_token_is_no_text(loaded: LocalModel) -> None:
     """With every logit but one forced down, the model says its stop token at once."""
     end = loaded._tokenizer.convert_tokens_to_ids("<|im_end|>")

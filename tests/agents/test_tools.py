@@ -191,4 +191,4 @@ def test_localisation_follows_the_repository(bench: Bench) -> None:
 
 def test_when_all_tests_pass_there_is_nothing_to_localise(bench: Bench) -> None:
     row = run(bench, edit("total -= value", "total += value"), SEARCH)
-    assert seen(row)[1] == "error: no test named by the task fails now"
+    assert seen(row)[1] == "no test named by the task fails now; give a query"

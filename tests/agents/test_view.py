@@ -60,3 +60,7 @@ def test_more_suspicious_lines_go_first_when_there_is_no_room_for_all() -> None:
 def test_without_suspicion_the_head_is_shown() -> None:
     lines = shown({}, 10)
     assert lines[-1] == ".|    x13 = 13" and len([line for line in lines if line != "..."]) == 10
+
+
+def test_lines_on_a_traceback_are_marked() -> None:
+    assert _render("a\nb\nc\n", [1, 2, 3], {1: 0.5, 2: 1.0}, frozenset({2})) == ["5|a", "9>b", ".|c"]

@@ -20,6 +20,9 @@ class ModelRequest:
     max_tokens: int = 256
     stop: tuple[str, ...] = ()
     """Generation ends after any of these, which stay in the text."""
+    begin: str = ""
+    """Not empty: a turn that does not hold this text within `begin_tokens` is cut off there, if the model can."""
+    begin_tokens: int = 0
     seed: int = 0
     """Keyed by content, so that a row samples the same alone or in a batch."""
     avoid: tuple[tuple[int, ...], ...] = ()

@@ -197,7 +197,7 @@ class LocalModel:
         token = row.chooser.choose(logits.cpu())
         count = len(row.chooser.ids)
         row.done = token in self._ends or self._stopped(row)
-        if not row.done and count >= row.request.max_tokens:
+        if not row.done and (count >= row.request.max_tokens or self._astray(row)):
             row.done = row.cut = True
 
     def _finished(self, row: _Row) -> bool:
@@ -210,6 +210,13 @@ class LocalModel:
             return False
         tail = self._tokenizer.decode(row.chooser.ids[-_TAIL:])
         return any(stop in tail for stop in row.request.stop)
+
+    def _astray(self, row: _Row) -> bool:
+        """Whether the text that must begin has not begun in time: the rest would be for nothing."""
+        request = row.request
+        if not request.begin or len(row.chooser.ids) != request.begin_tokens:
+            return False
+        return request.begin not in self._tokenizer.decode(row.chooser.ids)
 
     def _run(self, batch: Sequence[_Piece], keep: int) -> tuple[torch.Tensor, Cache, int]:
         """Run pieces together. Returns logits, the cache, and where its tokens end."""

@@ -89,7 +89,7 @@ def _short(name: str) -> str:
 
 def _shows(seen: str, anchor: Sequence[str]) -> bool:
     """Whether every line to be replaced is on view: a demonstration must not know more than it has seen."""
-    shown = {line[2:] for line in seen.split("\n") if line[1:2] == "|"}
+    shown = {line[2:] for line in seen.split("\n") if line[1:2] in ("|", ">")}
     return all(line in shown for line in anchor)
 
 

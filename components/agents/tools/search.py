@@ -27,7 +27,8 @@ def _localize(context: ToolContext) -> Outcome:
     localization, cached = context.checks.localize()
     context.localization = localization
     if not localization.suspects:
-        return Outcome.failure("no_suspects", localization.note or "nothing found; give a query")
+        # No error of the call: the next one should be another, not this again.
+        return Outcome(f"{localization.note or 'no function is suspicious'}; give a query", cached=cached)
     return Outcome(listing(context), cached=cached)
 
 

@@ -13,12 +13,13 @@ _RADIUS = 2
 class ViewTool:
     """Shows a function or a range of lines.
 
-    Each line is `<digit>|<source>`: 0 to 9 from the last localisation, `.` where no failing test went.
+    Each line is `<digit>|<source>`: 0 to 9 from the last localisation, `.` where no failing test went; `>`
+    instead of `|` on lines of a failing test's traceback.
     Docstrings are cut to their first line, and long functions to the lines around the suspicious ones.
     """
 
     name = "view"
-    description = "Show a function, or lines, of a file. 9| marks the most suspicious lines."
+    description = "Show a function, or lines, of a file. 9 marks the most suspicious lines, > a traceback's."
     parameters = (
         Parameter("path", "File, relative to the repository."),
         Parameter("function", "Qualified name, e.g. `Queue.get`.", required=False),
@@ -46,7 +47,7 @@ class ViewTool:
         shown: list[str] = []
         for span in found:
             numbers = _choose(_compact(span, text), span, scores, context.scaffold.view_lines)
-            shown.extend(_render(text, numbers, scores))
+            shown.extend(_render(text, numbers, scores, _frames(path, context)))
         context.last_function = (path, found[0].name)
         context.viewed[path] = (found[0].start, found[-1].end)
         return Outcome("\n".join(shown))
@@ -63,7 +64,12 @@ class ViewTool:
             return Outcome.failure("bad_range", f"{path} has {last} lines")
         context.last_function = None
         context.viewed[path] = (begin, stop)
-        return Outcome("\n".join(_render(text, list(range(begin, stop + 1)), _scores(path, context))))
+        numbers = list(range(begin, stop + 1))
+        return Outcome("\n".join(_render(text, numbers, _scores(path, context), _frames(path, context))))
+
+
+def _frames(path: str, context: ToolContext) -> frozenset[int]:
+    return context.localization.frames.get(path, frozenset()) if context.localization else frozenset()
 
 
 def _scores(path: str, context: ToolContext) -> Mapping[int, float]:
@@ -97,12 +103,14 @@ def _choose(lines: Sequence[int], span: Span, scores: Mapping[int, float], budge
     return sorted(keep)
 
 
-def _render(text: str, numbers: Sequence[int], scores: Mapping[int, float]) -> list[str]:
+def _render(
+    text: str, numbers: Sequence[int], scores: Mapping[int, float], frames: frozenset[int] = frozenset()
+) -> list[str]:
     source = text.split("\n")
     out: list[str] = []
     for index, number in enumerate(numbers):
         if index and number != numbers[index - 1] + 1:
             out.append(_GAP)
         mark = str(min(9, int(scores[number] * 9 + 0.5))) if number in scores else "."
-        out.append(f"{mark}|{source[number - 1]}")
+        out.append(f"{mark}{'>' if number in frames else '|'}{source[number - 1]}")
     return out
