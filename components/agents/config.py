@@ -4,6 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from components.sandbox.base import Limits
+
 ToolName = Literal["search", "view", "edit", "bash", "test", "submit"]
 
 
@@ -22,8 +24,13 @@ class AgentLimits(BaseModel):
     max_tokens: int = Field(60_000, ge=1, description="Prompt and completion tokens over the whole rollout.")
     max_context_tokens: int = Field(2048, ge=1, description="Prompt and completion tokens of one turn.")
     wall_seconds: float = Field(1800, gt=0, description="Time in tools and in the model.")
-    test_seconds: float = Field(60, gt=0, description="One run of tests.")
-    bash_seconds: float = Field(30, gt=0, description="One command of the bash tool.")
+    test_seconds: float = Field(180, gt=0, description="Wall time of one run of tests.")
+    bash_seconds: float = Field(60, gt=0, description="Wall time of one command of the bash tool.")
+    command: Limits = Field(
+        Limits(cpu_seconds=20),
+        description="What a command or run of tests may use. CPU time ends a loop that an edit has made "
+        "endless; unlike wall time it does not depend on how busy the machine is.",
+    )
     infrastructure_retries: int = Field(2, ge=0, description="Fresh starts after the machine failed.")
 
 

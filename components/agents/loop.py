@@ -157,7 +157,9 @@ def _begin(run: _Run, setting: _Setting) -> Trajectory | None:
         tree = setting.trees(task)
         hidden = () if run.job.tests_visible else task.test_files
         # No .git at all in the agent's tree: no tool needs one, and no object can hold the fix.
-        run.session = setting.sandbox.open(tree, files=task_files(task, tree), remove=hidden)
+        run.session = setting.sandbox.open(
+            tree, files=task_files(task, tree), remove=hidden, limits=setting.limits.command
+        )
         checks = Checks(
             run.session,
             task,

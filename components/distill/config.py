@@ -20,6 +20,9 @@ class DistillConfig(BaseModel):
     settings: tuple[Literal["visible", "hidden"], ...] = Field(
         ("visible",), description="`visible`: the failing tests are in the agent's tree"
     )
+    hidden_share: float = Field(
+        1.0, ge=0, le=1, description="Share of the tasks, by hash, that are rolled out in the hidden setting"
+    )
     attempts: int = Field(1, ge=1, description="Rollouts a task and setting")
     per_task: int = Field(
         2, ge=1, description="Trajectories kept a task and setting: resolved ones first, then the shortest"

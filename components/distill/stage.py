@@ -56,15 +56,16 @@ class DistillStage:
         if isinstance(config.model, OpenAIConfig):
             out.nondeterministic("a served model")
         jobs = _jobs(config, tasks, recipes)
-        out.batch_shards(
-            TABLES,
-            jobs,
-            _work(config, model, tree, out),
-            key=lambda job: job.key,
-            # Whole tasks, so that what a shard keeps of a task is what is kept of it.
-            shard_size=config.shard_tasks * config.attempts * len(config.settings),
-            desc=f"distill from {model.name}",
-        )
+        # Setting by setting, and whole tasks: what a shard keeps of a task is what is kept of it.
+        for setting in config.settings:
+            out.batch_shards(
+                TABLES,
+                [job for job in jobs if job.tests_visible == (setting == "visible")],
+                _work(config, model, tree, out),
+                key=lambda job: job.key,
+                shard_size=config.shard_tasks * config.attempts,
+                desc=f"distill from {model.name}, {setting} tests",
+            )
 
 
 def _chosen(
@@ -86,8 +87,14 @@ def _jobs(config: DistillConfig, tasks: Sequence[Task], recipes: Mapping[str, Re
         Job(task, recipes[task.repository_id], attempt, tests_visible=setting == "visible")
         for task in tasks
         for setting in config.settings
+        if setting == "visible" or _unit(config.seed, task) < config.hidden_share
         for attempt in range(config.attempts)
     ]
+
+
+def _unit(seed: int, task: Task) -> float:
+    """A number in [0, 1) of each task's own."""
+    return int(hashlib.sha256(f"hidden\0{seed}\0{task.id}".encode()).hexdigest()[:8], 16) / 2**32
 
 
 def _work(

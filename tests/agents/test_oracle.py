@@ -74,6 +74,10 @@ def test_without_visible_tests_it_searches_by_name(bench: Bench) -> None:
     assert calls(row) == ["search", "view", "edit", "submit"]
     assert turns(row)[0].tool_calls[0].arguments == {"query": "mean"}
     assert row.grade is not None and row.grade.resolved
+    named = one_bug().model_copy(update={"problem_statement_hidden": "`tinylib.numbers.mean` is wrong."})
+    row = demonstrate(bench, named, visible=False)
+    assert turns(row)[0].tool_calls[0].arguments == {"query": "tinylib.numbers.mean"}
+    assert seen(row)[0] == "tinylib/numbers.py:15 mean"
 
 
 @pytest.mark.parametrize(

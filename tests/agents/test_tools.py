@@ -41,12 +41,23 @@ def test_search_without_known_tests_says_so(bench: Bench) -> None:
 
 
 def test_search_finds_definitions_before_lines(bench: Bench) -> None:
-    answers = seen(run(bench, find("clamp"), find("Tally.add"), find("value > high"), find("no such thing")))
+    answers = seen(
+        run(
+            bench,
+            find("clamp"),
+            find("Tally.add"),
+            find("value > high"),
+            find("no such thing"),
+            find("tinylib.words.Tally.add"),
+            find("words.shorten"),
+        )
+    )
     assert answers[0].splitlines()[0] == "tinylib/numbers.py:4 clamp"
     assert "tinylib/words.py:13 shorten" in answers[0]
     assert answers[1] == "tinylib/words.py:33 Tally.add"
     assert answers[2] == "tinylib/numbers.py:10 clamp"
     assert answers[3] == "error: nothing matches no such thing"
+    assert answers[4] == answers[1] and answers[5].splitlines()[0] == "tinylib/words.py:11 shorten"
 
 
 def test_view_shows_lines_without_marks_before_a_search(bench: Bench) -> None:

@@ -60,10 +60,10 @@ class OracleModel:
             if self._config.test_before_submit and request.tests_visible and not tested:
                 return Call("test")
             return Call("submit")
-        return self._towards(todo[len(edited)], files, turns, request.tests_visible)
+        return self._towards(todo[len(edited)], files, turns, request)
 
     def _towards(
-        self, goal: Replacement, files: Mapping[str, str], turns: Sequence[_Turn], visible: bool
+        self, goal: Replacement, files: Mapping[str, str], turns: Sequence[_Turn], request: ModelRequest
     ) -> Call:
         """Find the place, look at it, change it."""
         function = function_at(files[goal.path], goal.line)
@@ -73,18 +73,26 @@ class OracleModel:
         viewed = {(turn.call.arguments.get("path"), turn.call.arguments.get("function")) for turn in turns}
         searched = [turn for turn in turns if turn.call.name == "search"]
         if not searched:
-            return Call("search") if visible else Call("search", {"query": _short(name)})
+            return (
+                Call("search")
+                if request.tests_visible
+                else Call("search", {"query": _query(goal, name, request)})
+            )
         if name and (goal.path, name) not in viewed:
             listed = any(name in turn.seen and goal.path in turn.seen for turn in searched)
             if listed or any("query" in turn.call.arguments for turn in searched):
                 return Call("view", {"path": goal.path, "function": name})
-            return Call("search", {"query": _short(name)})
+            return Call("search", {"query": _query(goal, name, request)})
         first = max(1, goal.line - 15)
         return Call("view", {"path": goal.path, "lines": f"{first}-{first + 30}"})
 
 
-def _short(name: str) -> str:
-    return name.rpartition(".")[2]
+def _query(goal: Replacement, name: str, request: ModelRequest) -> str:
+    """What to look for: the function as the problem statement calls it, if it does; else its name."""
+    statement = next((message.content for message in request.messages if message.role == "user"), "")
+    module = goal.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    dotted = f"{module}.{name}"
+    return dotted if dotted in statement else name
 
 
 def _shows(seen: str, anchor: Sequence[str]) -> bool:

@@ -43,12 +43,21 @@ def listing(context: ToolContext) -> str:
 def _find(query: str, context: ToolContext) -> Outcome:
     hits: list[tuple[int, str, int, str]] = []
     for path, text in _sources(context):
-        hits.extend((rank, path, line, name) for rank, line, name in _matches(query, text))
+        hits.extend((rank, path, line, name) for rank, line, name in _matches(_local(query, path), text))
     if not hits:
         return Outcome.failure("not_found", f"nothing matches {query}")
     hits.sort(key=lambda hit: hit[:3])
     rows = hits[: context.scaffold.search_hits]
     return Outcome("\n".join(f"{path}:{line} {name}".rstrip() for _, path, line, name in rows))
+
+
+def _local(query: str, path: str) -> str:
+    """A dotted name without the part that names this module, e.g. `cacheutils.LRU.get`."""
+    module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    for start in range(len(module)):
+        if (start == 0 or module[start - 1] == ".") and query.startswith(f"{module[start:]}."):
+            return query.removeprefix(f"{module[start:]}.")
+    return query
 
 
 def _sources(context: ToolContext) -> Iterator[tuple[str, str]]:
