@@ -63,8 +63,15 @@ class ScaffoldConfig(BaseModel):
     on_failed_call: Literal["rewind", "keep"] = Field(
         "rewind", description="The same for calls that could not be parsed or carried out."
     )
+    guided: bool = Field(
+        True,
+        description="A local model samples only calls that can be carried out: known functions, lines on view.",
+    )
+    edits_per_line: int = Field(
+        1, ge=1, description="Failed edits of a line, after which a guided model must choose another line."
+    )
     edits_per_view: int = Field(
-        4, ge=1, description="Failed edits after which the last view is taken back too, to look elsewhere."
+        5, ge=1, description="Failed edits after which the last view is taken back too, to look elsewhere."
     )
     search_hits: int = Field(5, ge=1, description="Rows of a search.")
     formula: Literal["ochiai", "op2"] = Field("ochiai", description="Suspiciousness of a line.")

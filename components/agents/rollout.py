@@ -8,16 +8,20 @@ before that then answers again without the functions given up, as a further obse
 
 import hashlib
 import time
+from collections import Counter
 from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from components.agents import guide
 from components.agents.config import AgentLimits, ScaffoldConfig
+from components.agents.guide import Guide
 from components.agents.models.base import ModelReply, ModelRequest
 from components.agents.prompt import system_prompt
 from components.agents.scaffold import tool_schemas
-from components.agents.toolcall import Call, MalformedCall, parse
+from components.agents.toolcall import Call, MalformedCall, parse, render
 from components.agents.tools import TOOLS, Outcome, ToolContext
+from components.agents.tools.base import normal_path
 from components.agents.tools.search import listing
 from components.agents.transcript import path
 from components.records.base import canonical_json
@@ -58,6 +62,7 @@ class Rollout:
         self._samples: dict[str, list[tuple[int, ...]]] = {}
         self._failed_edits: set[tuple[str, str, str]] = set()
         self._edits_since_view = 0
+        self._line_edits: Counter[tuple[str, str]] = Counter()
         self._malformed = 0
 
     def messages(self) -> tuple[Message, ...]:
@@ -80,10 +85,39 @@ class Rollout:
             begin_tokens=self.limits.max_thought_tokens,
             seed=int.from_bytes(seed[:4], "big"),
             avoid=tuple(ids for ids in earlier if ids) if self.scaffold.unique_retries else (),
+            guide=self._guide() if self.scaffold.guided else None,
             tools=self._tools,
             tests_visible=self.job.tests_visible,
             conversation=self.job.key,
         )
+
+    def _guide(self) -> Guide:
+        """The calls that make sense now. Free text (queries, commands) stays free."""
+        offered = self.scaffold.tools
+        whole = {render(Call("submit"))} if "submit" in offered else set()
+        begins = {f"<function={name}>\n" for name in ("bash", "test") if name in offered}
+        if "search" in offered:
+            begins.add("<function=search>\n<parameter=query>")
+            if self.context.failing and self.context.localization is None:
+                whole.add(render(Call("search")))
+        if "view" in offered:
+            begins.add("<function=view>\n<parameter=path>")
+        edits: dict[str, str] = {}
+        for step in self.steps:
+            if step.source != "agent" or step.rewound or step.tool_calls[0].name != "view":
+                continue
+            path = _path(step.tool_calls[0])
+            spent = [
+                line
+                for (other, line), count in self._line_edits.items()
+                if other == path and count >= self.scaffold.edits_per_line
+            ]
+            edits |= guide.edits(path, step.observations[-1].content.split("\n"), spent)
+        known = self.context.known_functions()
+        if known:
+            begins.discard("<function=view>\n<parameter=path>")
+            whole |= guide.views(known)
+        return Guide(frozenset(whole), frozenset(begins), edits if "edit" in offered else {})
 
     def take(self, reply: ModelReply) -> None:
         """Carry out a sampled turn and record it, taken back or not."""
@@ -99,6 +133,7 @@ class Rollout:
         self._spend(reply, time.monotonic() - started)
         if failed_edit and rewound and call is not None:
             self._failed_edits.add(_edit_key(call))
+            self._line_edits[_edit_line(call)] += 1
             self._edits_since_view += 1
             if self._edits_since_view >= self.scaffold.edits_per_view:
                 self._take_view_back()
@@ -174,7 +209,9 @@ class Rollout:
         )
 
     def _take_view_back(self) -> None:
-        """Give up the function that was viewed last, so that another can be chosen."""
+        """Give up the function that was viewed last, so that another can be chosen, if there is one."""
+        if not self.context.alternatives():
+            return
         self._edits_since_view = 0
         active = [step for step in self.steps if step.source == "agent" and not step.rewound]
         names = [step.tool_calls[0].name for step in active]
@@ -230,6 +267,16 @@ def _said_and_seen(step: Step) -> tuple[str, str]:
 
 def _edit_key(call: Call) -> tuple[str, str, str]:
     return call.arguments["path"].strip(), call.arguments["old"], call.arguments["new"]
+
+
+def _edit_line(call: Call) -> tuple[str, str]:
+    """File and first line of the text that an edit replaces."""
+    return normal_path(call.arguments["path"]) or "", call.arguments["old"].split("\n")[0]
+
+
+def _path(call: ToolCall) -> str:
+    path = call.arguments.get("path", "") if isinstance(call.arguments, dict) else ""
+    return normal_path(str(path)) or ""
 
 
 def _query(call: ToolCall) -> str:

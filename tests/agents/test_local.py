@@ -8,6 +8,7 @@ import pytest
 import torch
 from transformers import LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
 
+from components.agents.guide import Guide
 from components.agents.models import make_model
 from components.agents.models.base import ModelReply, ModelRequest
 from components.agents.models.config import LocalConfig
@@ -118,6 +119,16 @@ def test_a_turn_that_does_not_begin_in_time_is_cut_off(model: LocalModel) -> Non
     assert cut.finish == "length" and cut.token_ids == whole.token_ids[:5]
     [begun] = model.generate([request(4, begin=whole.text[:2], begin_tokens=5)])
     assert begun.token_ids == whole.token_ids
+
+
+def test_a_guided_model_says_only_what_it_may(model: LocalModel) -> None:
+    may = Guide(
+        frozenset({"<function=submit>\n</function>", "<function=test>\n</function>"}), frozenset(), {}
+    )
+    asked = [request(words, guide=may, stop=("</function>",), max_tokens=40) for words in (2, 9)]
+    replies = model.generate([*asked, request(5)])
+    assert all(reply.text in may.whole for reply in replies[:2])
+    assert ids(replies)[2] == reference(model, request(5))
 
 
 def test_the_stop_token_is_no_text(loaded: LocalModel) -> None:

@@ -69,3 +69,12 @@ def test_log_probabilities_are_the_models_own() -> None:
     chooser = Chooser(0.5, 3)
     token = chooser.choose(FIRST)
     assert chooser.logprobs == [pytest.approx(float(torch.log_softmax(FIRST, -1)[token]))]
+
+
+def test_a_refused_token_gives_way_to_the_next_best() -> None:
+    assert Chooser(0.0, 1).choose(FIRST, lambda token: token != 0) == 1
+    assert {Chooser(1.0, seed).choose(FIRST, lambda token: token == 2) for seed in range(20)} == {2}
+
+
+def test_a_model_that_will_not_be_guided_says_what_it_wants_to() -> None:
+    assert Chooser(0.0, 1).choose(FIRST, lambda token: False) == 0

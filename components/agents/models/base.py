@@ -9,6 +9,13 @@ from pydantic import JsonValue
 from components.records.training import Message
 
 
+class Guidance(Protocol):
+    """Which texts a turn may still become."""
+
+    def allows(self, text: str) -> bool:
+        """Whether some allowed turn begins with this text."""
+
+
 @dataclass(frozen=True)
 class ModelRequest:
     """One turn to be sampled. Equal requests ask for the same thing, whoever they are batched with."""
@@ -27,6 +34,8 @@ class ModelRequest:
     """Keyed by content, so that a row samples the same alone or in a batch."""
     avoid: tuple[tuple[int, ...], ...] = ()
     """Token ids already sampled in this very context: a model that can, samples without replacement."""
+    guide: Guidance | None = None
+    """Sample only turns that it allows, if the model can."""
     tools: tuple[Mapping[str, JsonValue], ...] = ()
     """JSON schemas of the tools, for servers with native tool calls."""
     tests_visible: bool = True

@@ -5,7 +5,7 @@ leave the batch. Each row samples from its own seed, so it does not matter besid
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -194,11 +194,25 @@ class LocalModel:
                 mask = mask[keep]
 
     def _choose(self, row: _Row, logits: torch.Tensor) -> None:
-        token = row.chooser.choose(logits.cpu())
+        token = row.chooser.choose(logits.cpu(), self._guided(row))
         count = len(row.chooser.ids)
         row.done = token in self._ends or self._stopped(row)
         if not row.done and (count >= row.request.max_tokens or self._astray(row)):
             row.done = row.cut = True
+
+    def _guided(self, row: _Row) -> Callable[[int], bool] | None:
+        guide = row.request.guide
+        if guide is None:
+            return None
+
+        def allowed(token: int) -> bool:
+            if token in self._ends:
+                return False  # a call ends with a stop text
+            # A character may be spread over tokens: half of one decodes to U+FFFD.
+            text = self._tokenizer.decode([*row.chooser.ids, token]).rstrip("\ufffd")
+            return guide.allows(text)
+
+        return allowed
 
     def _finished(self, row: _Row) -> bool:
         if row.done and len(row.chooser.ids) == 1:

@@ -5,10 +5,13 @@ that of the sequences already sampled that go on with it, so that no sequence co
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
+
+_PATIENCE = 256
+"""Tokens refused in a row before guidance is given up."""
 
 
 @dataclass(frozen=True)
@@ -36,19 +39,34 @@ class Chooser:
     def __post_init__(self) -> None:
         self._generator = torch.Generator().manual_seed(self.seed)
 
-    def choose(self, logits: torch.Tensor) -> int:
-        """The next token, given its float32 logits."""
+    def choose(self, logits: torch.Tensor, allowed: Callable[[int], bool] | None = None) -> int:
+        """The next token, given its float32 logits; one that is `allowed`, if such a one is to be found."""
         plain = torch.log_softmax(logits, dim=-1)
+        weights = torch.softmax(logits / (self.temperature or 1.0), dim=-1)
         alive = [item for item in self.tried if item.ids[: len(self.ids)] == tuple(self.ids)]
-        if self.temperature <= 0 and not alive:
-            token = int(torch.argmax(logits))
+        if alive:
+            weights = self._without(weights, alive)
+        token = self._pick(weights)
+        first = token
+        for _ in range(_PATIENCE):
+            if allowed is None or allowed(token):
+                break
+            weights[token] = 0.0
+            token = self._pick(weights)
         else:
-            token = self._draw(torch.softmax(logits / (self.temperature or 1.0), dim=-1), alive)
+            token = first  # it will not be guided: let it say what it wants to
         self.ids.append(token)
         self.logprobs.append(float(plain[token]))
         return token
 
-    def _draw(self, weights: torch.Tensor, alive: Sequence[Tried]) -> int:
+    def _pick(self, weights: torch.Tensor) -> int:
+        if self.temperature <= 0:
+            return int(torch.argmax(weights))
+        point = torch.rand((), generator=self._generator) * weights.sum()
+        total = torch.cumsum(weights, dim=-1)
+        return min(int(torch.searchsorted(total, point.to(total.dtype), right=True)), len(weights) - 1)
+
+    def _without(self, weights: torch.Tensor, alive: Sequence[Tried]) -> torch.Tensor:
         position = len(self.ids)
         left = weights.clone()
         for item in alive:
@@ -60,9 +78,4 @@ class Chooser:
             left[token] = 0.0 if final else left[token] - item.mass_after(position)
         left.clamp_(min=0.0)
         # Less than rounding errors is nothing: all that could follow has been tried.
-        weights = left if float(left.sum()) > 1e-6 else weights
-        if self.temperature <= 0:
-            return int(torch.argmax(weights))
-        point = torch.rand((), generator=self._generator) * weights.sum()
-        total = torch.cumsum(weights, dim=-1)
-        return min(int(torch.searchsorted(total, point.to(total.dtype), right=True)), len(weights) - 1)
+        return left if float(left.sum()) > 1e-6 else weights

@@ -8,9 +8,14 @@ from pydantic import JsonValue
 
 from components.agents.checks import Checks
 from components.agents.config import AgentLimits, ScaffoldConfig
+from components.agents.source import spans
 from components.agents.spectrum import Localization
 from components.records.task import Task
 from components.sandbox.base import Session, UnsafePathError
+
+
+WORTH_A_LOOK = 0.3
+"""Suspiciousness, relative to the highest, below which a function is no alternative."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +61,28 @@ class ToolContext:
     """Of the last search without a query."""
     tried: set[tuple[str, str]] = field(default_factory=set)
     """(path, function) that were given up after too many failed edits."""
+    found: set[str] = field(default_factory=set)
+    """Files that a search with a query has found."""
     last_function: tuple[str, str] | None = None
     """(path, function) that was viewed last; None after a view of lines."""
     viewed: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Path to the lines that were looked at last."""
+
+    def known_functions(self) -> list[tuple[str, str]]:
+        """(path, name) of functions in the files that searches have led to, without those given up."""
+        paths = self.found | (set(self.localization.lines) if self.localization else set())
+        return [
+            (path, span.name)
+            for path in sorted(paths)
+            for span in spans(self.text(path) or "")
+            if (path, span.name) not in self.tried
+        ]
+
+    def alternatives(self) -> list[tuple[str, str]]:
+        """Other suspects than the function viewed last, none of them given up."""
+        suspects = self.localization.suspects if self.localization else ()
+        places = [(item.path, item.function) for item in suspects if item.score >= WORTH_A_LOOK]
+        return [place for place in places if place not in self.tried and place != self.last_function]
 
     def text(self, path: str) -> str | None:
         """A file of the repository as text; None if there is none."""

@@ -48,6 +48,7 @@ def _find(query: str, context: ToolContext) -> Outcome:
         return Outcome.failure("not_found", f"nothing matches {query}")
     hits.sort(key=lambda hit: hit[:3])
     rows = hits[: context.scaffold.search_hits]
+    context.found |= {path for _, path, _, _ in rows}
     return Outcome("\n".join(f"{path}:{line} {name}".rstrip() for _, path, line, name in rows))
 
 

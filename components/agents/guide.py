@@ -1,0 +1,78 @@
+"""What a turn may still become: guided decoding for models that we sample ourselves.
+
+A call must be one that can be carried out: a known function to view, a line on view to replace, by another
+text than itself, and not a line that has been tried often enough. A model without the means to be guided
+(a server) is told so afterwards, by the tools; both see the same observations.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from components.agents.toolcall import Call, render
+
+MOST_LINES = 3
+"""Lines of the longest text to be replaced that is offered."""
+
+
+@dataclass(frozen=True)
+class Guide:
+    """The turns that are allowed: whole ones, and beginnings after which anything may follow."""
+
+    whole: frozenset[str]
+    begins: frozenset[str]
+    edits: Mapping[str, str]
+    """Beginning of an edit, up to its new text, to the old text: which the new one must not be."""
+
+    @cached_property
+    def _starts(self) -> list[str]:
+        return sorted({*self.whole, *self.begins, *self.edits})
+
+    def allows(self, text: str) -> bool:
+        """Whether some allowed turn begins with this text."""
+        at = bisect_left(self._starts, text)
+        if at < len(self._starts) and self._starts[at].startswith(text):
+            return True
+        if any(text.startswith(begin) for begin in self.begins):
+            return True
+        return any(
+            text.startswith(begin) and not text[len(begin) :].startswith(f"{old}</")
+            for begin, old in self.edits.items()
+        )
+
+
+def views(functions: Iterable[tuple[str, str]]) -> frozenset[str]:
+    """The calls that view these functions (path, name)."""
+    return frozenset(render(Call("view", {"path": path, "function": name})) for path, name in functions)
+
+
+def edits(path: str, shown: Sequence[str], spent: Iterable[str]) -> dict[str, str]:
+    """Beginnings of edits that replace one or a few lines on view, but not those tried often enough.
+
+    Args:
+        path: The file.
+        shown: What a view answered: `9|source` lines, `...` where lines are left out.
+        spent: First lines of texts that have been replaced often enough.
+    """
+    closed = frozenset(spent)
+    source = [source_of(row) for row in shown]
+    text = "".join(f"\n{line}" if line is not None else "\0" for line in source) + "\n"
+    found: dict[str, str] = {}
+    for start, line in enumerate(source):
+        if line is None or not line.strip() or line in closed:
+            continue
+        old = ""
+        for following in source[start : start + MOST_LINES]:
+            if following is None:
+                break
+            old += f"{following}\n"
+            if text.count(f"\n{old}") == 1:  # the edit tool wants one place
+                head = render(Call("edit", {"path": path, "old": old}))
+                found[f"{head.removesuffix('</function>')}<parameter=new>"] = old
+    return found
+
+
+def source_of(row: str) -> str | None:
+    """The source line of a row that a view showed."""
+    return row[2:] if row[1:2] in ("|", ">") else None

@@ -1,0 +1,88 @@
+"""What guided decoding lets a turn become."""
+
+import pytest
+
+from components.agents.config import ScaffoldConfig
+from components.agents.guide import Guide, edits, views
+from components.agents.models.base import ModelRequest
+from components.agents.toolcall import Call, render
+from tests.agents.support import PATH, SEARCH, SUBMIT, VIEW, Bench, edit
+from tests.grading.support import one_bug
+
+SHOWN = [".|def f(a):", "...", "9>    x = a", "5|    x = a", ".|", "3|    return x"]
+
+
+def test_lines_on_view_can_be_replaced_alone_or_with_those_below() -> None:
+    olds = set(edits("m.py", SHOWN, []).values())
+    assert "    return x\n" in olds and "def f(a):\n" in olds
+    assert "    x = a\n" not in olds  # twice on view: the edit tool would refuse
+    assert {"    x = a\n    x = a\n", "    x = a\n\n", "    x = a\n\n    return x\n"} <= olds
+    assert not any(old.startswith("\n") or "..." in old for old in olds)
+
+
+def test_lines_that_have_been_tried_are_closed_with_all_that_begins_with_them() -> None:
+    olds = set(edits("m.py", SHOWN, ["    x = a"]).values())
+    assert olds == {"def f(a):\n", "    return x\n"}
+
+
+def every_prefix(guide: Guide, text: str) -> bool:
+    return all(guide.allows(text[:end]) for end in range(len(text) + 1))
+
+
+def test_an_edit_may_be_anything_but_nothing() -> None:
+    guide = Guide(frozenset(), frozenset(), edits("m.py", SHOWN, []))
+    for new in ("    return y\n", "", "    return x\n    return y\n", "    return x", "\n"):
+        assert every_prefix(guide, edit("    return x\n", new, "m.py"))
+    same = edit("    return x\n", "    return x\n", "m.py")
+    assert not guide.allows(same) and guide.allows(same.partition("</parameter>\n</function>")[0])
+    assert not guide.allows("<function=edit>\n<parameter=path>other.py")
+    assert not guide.allows("I think")
+
+
+def test_whole_calls_and_free_beginnings() -> None:
+    guide = Guide(views([("m.py", "f")]) | {SUBMIT}, frozenset({"<function=bash>\n"}), {})
+    view = render(Call("view", {"path": "m.py", "function": "f"}))
+    assert every_prefix(guide, view) and every_prefix(guide, SUBMIT)
+    assert every_prefix(guide, render(Call("bash", {"command": "ls </parameter>"})))
+    assert not guide.allows(view.replace("=f>", "=g>").replace(">f<", ">g<"))
+    assert not guide.allows(f"{SUBMIT} and more")
+
+
+@pytest.mark.parametrize("guided", [True, False])
+def test_a_rollout_guides_by_what_the_model_has_seen(bench: Bench, guided: bool) -> None:
+    wrong = edit("        total -= value\n", "        total *= value\n")
+    script = [SEARCH, VIEW, wrong, edit("        count += 1\n", "        count += 2\n"), SUBMIT]
+    requests: list[ModelRequest] = []
+
+    def model(request: ModelRequest) -> str:
+        requests.append(request)
+        return script[len(requests) - 1]
+
+    bench.run(model, [one_bug()], scaffold=ScaffoldConfig(guided=guided), graded=False)
+    guides = [request.guide for request in requests]
+    if not guided:
+        assert guides == [None] * 5
+        return
+    assert all(guide is not None and guide.allows(said) for guide, said in zip(guides, script, strict=True))
+    first, second, third, fourth = guides[:4]
+    assert first and second and third and fourth
+    # At first there is nothing to edit, and any function may be viewed; then those that localisation led to.
+    assert not first.allows(wrong) and first.allows("<function=view>\n<parameter=path>any")
+    assert not second.allows(SEARCH) and not second.allows("<function=view>\n<parameter=path>any")
+    assert not third.allows(edit("        no such line\n", "", PATH))
+    # A line that was tried is closed; others are open.
+    assert third.allows(wrong) and not fourth.allows(wrong)
+    assert fourth.allows(edit("    total = 0\n", "    total = 1\n"))
+
+
+def test_without_known_tests_nothing_is_localised(bench: Bench) -> None:
+    requests: list[ModelRequest] = []
+
+    def model(request: ModelRequest) -> str:
+        requests.append(request)
+        return [render(Call("search", {"query": "mean"})), SUBMIT][len(requests) - 1]
+
+    bench.run(model, [one_bug()], visible=False, graded=False)
+    assert requests[0].guide and not requests[0].guide.allows(SEARCH)
+    assert requests[1].guide and requests[1].guide.allows(VIEW)
+    assert not requests[1].guide.allows(render(Call("view", {"path": PATH, "function": "median"})))
