@@ -13,7 +13,6 @@ from components.agents.spectrum import Localization
 from components.records.task import Task
 from components.sandbox.base import Session, UnsafePathError
 
-
 WORTH_A_LOOK = 0.3
 """Suspiciousness, relative to the highest, below which a function is no alternative."""
 
