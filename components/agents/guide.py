@@ -17,6 +17,14 @@ MOST_LINES = 3
 
 
 @dataclass(frozen=True)
+class Ahead:
+    """How a turn may go on: by one of these texts, after which it ends, or after which anything may follow."""
+
+    closed: frozenset[str]
+    open: frozenset[str]
+
+
+@dataclass(frozen=True)
 class Guide:
     """The turns that are allowed: whole ones, and beginnings after which anything may follow."""
 
@@ -41,6 +49,19 @@ class Guide:
             for begin, old in self.edits.items()
         )
 
+    def ahead(self, text: str) -> Ahead | None:
+        """What may follow; None where the turn is past its beginning, and nearly anything may."""
+        if any(text.startswith(begin) for begin in (*self.begins, *self.edits)):
+            return None
+        closed: set[str] = set()
+        begun: set[str] = set()
+        for at in range(bisect_left(self._starts, text), len(self._starts)):
+            start = self._starts[at]
+            if not start.startswith(text):
+                break
+            (closed if start in self.whole else begun).add(start[len(text) :])
+        return Ahead(frozenset(closed), frozenset(begun))
+
 
 def views(functions: Iterable[tuple[str, str]]) -> frozenset[str]:
     """The calls that view these functions (path, name)."""
@@ -50,6 +71,9 @@ def views(functions: Iterable[tuple[str, str]]) -> frozenset[str]:
 def edits(path: str, shown: Sequence[str], spent: Iterable[str]) -> dict[str, str]:
     """Beginnings of edits that replace one or a few lines on view, but not those tried often enough.
 
+    Where some lines are marked as executed by failing tests, only those are offered, and the first one (the
+    head of a function, executed at import): what no failing test executes does not make it fail.
+
     Args:
         path: The file.
         shown: What a view answered: `9|source` lines, `...` where lines are left out.
@@ -57,20 +81,26 @@ def edits(path: str, shown: Sequence[str], spent: Iterable[str]) -> dict[str, st
     """
     closed = frozenset(spent)
     source = [source_of(row) for row in shown]
-    text = "".join(f"\n{line}" if line is not None else "\0" for line in source) + "\n"
+    marked = any(row[:1].isdigit() for row in shown)
     found: dict[str, str] = {}
     for start, line in enumerate(source):
         if line is None or not line.strip() or line in closed:
             continue
-        old = ""
-        for following in source[start : start + MOST_LINES]:
-            if following is None:
+        if marked and start and not shown[start][:1].isdigit():
+            continue
+        for end in range(start + 1, min(start + MOST_LINES, len(source)) + 1):
+            lines = source[start:end]
+            if None in lines:
                 break
-            old += f"{following}\n"
-            if text.count(f"\n{old}") == 1:  # the edit tool wants one place
+            if _times(source, lines) == 1:  # the edit tool wants one place
+                old = "".join(f"{item}\n" for item in lines)
                 head = render(Call("edit", {"path": path, "old": old}))
                 found[f"{head.removesuffix('</function>')}<parameter=new>"] = old
     return found
+
+
+def _times(source: Sequence[str | None], lines: Sequence[str | None]) -> int:
+    return sum(source[at : at + len(lines)] == lines for at in range(len(source) - len(lines) + 1))
 
 
 def source_of(row: str) -> str | None:

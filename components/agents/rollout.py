@@ -94,18 +94,23 @@ class Rollout:
     def _guide(self) -> Guide:
         """The calls that make sense now. Free text (queries, commands) stays free."""
         offered = self.scaffold.tools
-        whole = {render(Call("submit"))} if "submit" in offered else set()
+        stand = [step for step in self.steps if step.source == "agent" and not step.rewound]
+        whole: set[str] = set()
         begins = {f"<function={name}>\n" for name in ("bash", "test") if name in offered}
+        if "submit" in offered and any(step.tool_calls[0].name in ("edit", "bash") for step in stand):
+            whole.add(render(Call("submit")))
         if "search" in offered:
             begins.add("<function=search>\n<parameter=query>")
             if self.context.failing and self.context.localization is None:
                 whole.add(render(Call("search")))
+        views = [step for step in stand if step.tool_calls[0].name == "view"]
         if "view" in offered:
-            begins.add("<function=view>\n<parameter=path>")
+            if known := self.context.known_functions():
+                whole |= guide.views(known) - {step.message for step in views}
+            else:
+                begins.add("<function=view>\n<parameter=path>")
         edits: dict[str, str] = {}
-        for step in self.steps:
-            if step.source != "agent" or step.rewound or step.tool_calls[0].name != "view":
-                continue
+        for step in views if "edit" in offered else []:
             path = _path(step.tool_calls[0])
             spent = [
                 line
@@ -113,11 +118,7 @@ class Rollout:
                 if other == path and count >= self.scaffold.edits_per_line
             ]
             edits |= guide.edits(path, step.observations[-1].content.split("\n"), spent)
-        known = self.context.known_functions()
-        if known:
-            begins.discard("<function=view>\n<parameter=path>")
-            whole |= guide.views(known)
-        return Guide(frozenset(whole), frozenset(begins), edits if "edit" in offered else {})
+        return Guide(frozenset(whole), frozenset(begins), edits)
 
     def take(self, reply: ModelReply) -> None:
         """Carry out a sampled turn and record it, taken back or not."""

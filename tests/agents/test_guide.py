@@ -9,7 +9,7 @@ from components.agents.toolcall import Call, render
 from tests.agents.support import PATH, SEARCH, SUBMIT, VIEW, Bench, edit
 from tests.grading.support import one_bug
 
-SHOWN = [".|def f(a):", "...", "9>    x = a", "5|    x = a", ".|", "3|    return x"]
+SHOWN = [".|def f(a):", "...", "9>    x = a", "5|    x = a", ".|", "3|    return x", ".|    rest"]
 
 
 def test_lines_on_view_can_be_replaced_alone_or_with_those_below() -> None:
@@ -17,12 +17,17 @@ def test_lines_on_view_can_be_replaced_alone_or_with_those_below() -> None:
     assert "    return x\n" in olds and "def f(a):\n" in olds
     assert "    x = a\n" not in olds  # twice on view: the edit tool would refuse
     assert {"    x = a\n    x = a\n", "    x = a\n\n", "    x = a\n\n    return x\n"} <= olds
-    assert not any(old.startswith("\n") or "..." in old for old in olds)
+    assert not any(old.startswith(("\n", "    rest")) or "..." in old for old in olds)
+
+
+def test_where_nothing_is_known_to_be_executed_any_line_may_be_replaced() -> None:
+    shown = [f".{row[1:]}" if row[1:2] in ("|", ">") else row for row in SHOWN]
+    assert "    rest\n" in set(edits("m.py", shown, []).values())
 
 
 def test_lines_that_have_been_tried_are_closed_with_all_that_begins_with_them() -> None:
     olds = set(edits("m.py", SHOWN, ["    x = a"]).values())
-    assert olds == {"def f(a):\n", "    return x\n"}
+    assert olds == {"def f(a):\n", "    return x\n", "    return x\n    rest\n"}
 
 
 def every_prefix(guide: Guide, text: str) -> bool:
@@ -37,6 +42,16 @@ def test_an_edit_may_be_anything_but_nothing() -> None:
     assert not guide.allows(same) and guide.allows(same.partition("</parameter>\n</function>")[0])
     assert not guide.allows("<function=edit>\n<parameter=path>other.py")
     assert not guide.allows("I think")
+
+
+def test_what_may_follow_is_known_until_anything_may() -> None:
+    guide = Guide(frozenset({SUBMIT}), frozenset({"<function=bash>\n"}), {"<function=edit>\n": "x\n"})
+    ahead = guide.ahead("<function=")
+    assert ahead is not None
+    assert ahead.closed == {"submit>\n</function>"} and ahead.open == {"bash>\n", "edit>\n"}
+    assert guide.ahead("<function=bash>\n") is None and guide.ahead("<function=edit>\nfree") is None
+    nothing = guide.ahead("other")
+    assert nothing is not None and not nothing.closed | nothing.open
 
 
 def test_whole_calls_and_free_beginnings() -> None:
@@ -63,10 +78,12 @@ def test_a_rollout_guides_by_what_the_model_has_seen(bench: Bench, guided: bool)
     if not guided:
         assert guides == [None] * 5
         return
-    assert all(guide is not None and guide.allows(said) for guide, said in zip(guides, script, strict=True))
+    allowed = [guide is not None and guide.allows(said) for guide, said in zip(guides, script, strict=True)]
+    assert allowed == [True] * 4 + [False]  # nothing has been fixed that could be submitted
     first, second, third, fourth = guides[:4]
     assert first and second and third and fourth
-    # At first there is nothing to edit, and any function may be viewed; then those that localisation led to.
+    # At first there is nothing to edit or submit; any function may be viewed, then those that localisation led to.
+    assert not first.allows(SUBMIT)
     assert not first.allows(wrong) and first.allows("<function=view>\n<parameter=path>any")
     assert not second.allows(SEARCH) and not second.allows("<function=view>\n<parameter=path>any")
     assert not third.allows(edit("        no such line\n", "", PATH))

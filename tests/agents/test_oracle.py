@@ -16,6 +16,7 @@ from tests.agents.support import Bench, seen, turns
 from tests.grading.support import (
     MEAN,
     NUMBERS,
+    WORDS,
     diff,
     one_bug,
     pristine,
@@ -115,15 +116,17 @@ def test_several_files_are_several_edits(bench: Bench) -> None:
 
 def test_where_localisation_does_not_list_the_function_it_searches_by_name(bench: Bench) -> None:
     """Two bugs, and a list that shows one suspect only: the other one."""
-    misled = two_bugs().model_copy(update={"gold_patch": one_bug().gold_patch})
+    fix = two_bugs().gold_patch
+    half = fix[fix.index(f"diff --git a/{WORDS}") :]
+    misled = two_bugs().model_copy(update={"gold_patch": half})
     model = OracleModel([misled], lambda asked: task_files(asked, bench.tree))
     [row] = bench.run(
         model, [misled], scaffold=ScaffoldConfig(search_hits=1, on_failed_edit="keep"), graded=False
     )
-    assert seen(row)[0] == "tinylib/words.py::initials 9"
+    assert seen(row)[0] == "tinylib/numbers.py::mean 9"
     assert calls(row)[:4] == ["search", "search", "view", "edit"]
-    assert turns(row)[1].tool_calls[0].arguments == {"query": "mean"}
-    assert "+        total += value" in row.patch
+    assert turns(row)[1].tool_calls[0].arguments == {"query": "initials"}
+    assert row.patch == half
 
 
 def test_it_does_not_edit_what_it_has_not_seen(bench: Bench) -> None:

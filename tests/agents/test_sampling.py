@@ -78,3 +78,9 @@ def test_a_refused_token_gives_way_to_the_next_best() -> None:
 
 def test_a_model_that_will_not_be_guided_says_what_it_wants_to() -> None:
     assert Chooser(0.0, 1).choose(FIRST, lambda token: False) == 0
+
+
+def test_only_the_tokens_that_lead_on_are_asked_for() -> None:
+    assert Chooser(0.0, 1).choose(FIRST, lambda token: True, [2, 1]) == max((1, 2), key=lambda t: FIRST[t])
+    hopeless = FIRST - torch.tensor([0.0, 200.0, 300.0, *[0.0] * (len(FIRST) - 3)])
+    assert {Chooser(0.8, seed).choose(hopeless, lambda token: True, [1, 2]) for seed in range(9)} == {1}

@@ -9,11 +9,26 @@ from pydantic import JsonValue
 from components.records.training import Message
 
 
+class Continuations(Protocol):
+    """How a turn may go on."""
+
+    @property
+    def closed(self) -> frozenset[str]:
+        """By one of these, and no more."""
+
+    @property
+    def open(self) -> frozenset[str]:
+        """By one of these, and then anything."""
+
+
 class Guidance(Protocol):
     """Which texts a turn may still become."""
 
     def allows(self, text: str) -> bool:
         """Whether some allowed turn begins with this text."""
+
+    def ahead(self, text: str) -> Continuations | None:
+        """What may follow this text; None where it is easier to say what may not (`allows`)."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ leave the batch. Each row samples from its own seed, so it does not matter besid
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from components.agents.models import kv
 from components.agents.models.base import ModelReply, ModelRequest
 from components.agents.models.config import LocalConfig
 from components.agents.models.sampling import Chooser, Tried
+from components.agents.models.vocabulary import Vocabulary
 from components.agents.models.weights import load
 
 _BATCH_TOKENS = 4096
@@ -194,13 +196,13 @@ class LocalModel:
                 mask = mask[keep]
 
     def _choose(self, row: _Row, logits: torch.Tensor) -> None:
-        token = row.chooser.choose(logits.cpu(), self._guided(row))
+        token = row.chooser.choose(logits.cpu(), self._allowed(row), self._among(row))
         count = len(row.chooser.ids)
         row.done = token in self._ends or self._stopped(row)
         if not row.done and (count >= row.request.max_tokens or self._astray(row)):
             row.done = row.cut = True
 
-    def _guided(self, row: _Row) -> Callable[[int], bool] | None:
+    def _allowed(self, row: _Row) -> Callable[[int], bool] | None:
         guide = row.request.guide
         if guide is None:
             return None
@@ -213,6 +215,15 @@ class LocalModel:
             return guide.allows(text)
 
         return allowed
+
+    def _among(self, row: _Row) -> list[int] | None:
+        guide = row.request.guide
+        ahead = guide.ahead(self._tokenizer.decode(row.chooser.ids)) if guide is not None else None
+        return None if ahead is None else self._vocabulary.along(ahead)
+
+    @cached_property
+    def _vocabulary(self) -> Vocabulary:
+        return Vocabulary(self._tokenizer)
 
     def _finished(self, row: _Row) -> bool:
         if row.done and len(row.chooser.ids) == 1:

@@ -39,13 +39,26 @@ class Chooser:
     def __post_init__(self) -> None:
         self._generator = torch.Generator().manual_seed(self.seed)
 
-    def choose(self, logits: torch.Tensor, allowed: Callable[[int], bool] | None = None) -> int:
-        """The next token, given its float32 logits; one that is `allowed`, if such a one is to be found."""
+    def choose(
+        self,
+        logits: torch.Tensor,
+        allowed: Callable[[int], bool] | None = None,
+        among: Sequence[int] | None = None,
+    ) -> int:
+        """The next token, given its float32 logits.
+
+        Args:
+            logits: One for each token of the vocabulary.
+            allowed: Whether a token may follow; if none is to be found that may, any one will do.
+            among: The only tokens worth asking for, where they are known.
+        """
         plain = torch.log_softmax(logits, dim=-1)
         weights = torch.softmax(logits / (self.temperature or 1.0), dim=-1)
         alive = [item for item in self.tried if item.ids[: len(self.ids)] == tuple(self.ids)]
         if alive:
             weights = self._without(weights, alive)
+        if among:
+            weights = self._only(weights, logits, among)
         token = self._pick(weights)
         first = token
         for _ in range(_PATIENCE):
@@ -58,6 +71,13 @@ class Chooser:
         self.ids.append(token)
         self.logprobs.append(float(plain[token]))
         return token
+
+    def _only(self, weights: torch.Tensor, logits: torch.Tensor, among: Sequence[int]) -> torch.Tensor:
+        index = torch.tensor(among)
+        kept = weights[index]
+        if float(kept.sum()) < 1e-9:  # all are unlikely: how they compare is lost in the softmax over all
+            kept = torch.softmax(logits[index] / (self.temperature or 1.0), dim=-1)
+        return torch.zeros_like(weights).index_put_((index,), kept)
 
     def _pick(self, weights: torch.Tensor) -> int:
         if self.temperature <= 0:

@@ -68,14 +68,14 @@ class ToolContext:
     """Path to the lines that were looked at last."""
 
     def known_functions(self) -> list[tuple[str, str]]:
-        """(path, name) of functions in the files that searches have led to, without those given up."""
-        paths = self.found | (set(self.localization.lines) if self.localization else set())
-        return [
-            (path, span.name)
-            for path in sorted(paths)
-            for span in spans(self.text(path) or "")
-            if (path, span.name) not in self.tried
-        ]
+        """(path, name) of functions that searches have led to, without those given up.
+
+        Those that the failing tests execute, and those of files that a query has found.
+        """
+        suspects = self.localization.suspects if self.localization else ()
+        known = {(item.path, item.function) for item in suspects}
+        known |= {(path, span.name) for path in self.found for span in spans(self.text(path) or "")}
+        return sorted(known - self.tried)
 
     def alternatives(self) -> list[tuple[str, str]]:
         """Other suspects than the function viewed last, none of them given up."""

@@ -1,0 +1,48 @@
+"""Which tokens go along a text: the part of guided decoding that knows of tokens.
+
+As in grammar-constrained decoding (Willard and Louf 2023, "Efficient Guided Generation for LLMs"), tokens that
+cannot lead to an allowed turn are out before one is sampled.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from typing import Any
+
+from components.agents.models.base import Continuations
+
+
+class Vocabulary:
+    """The texts of a tokenizer's tokens, to be looked up by what they begin with."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        special = set(tokenizer.all_special_ids)
+        ids = [token for token in sorted(tokenizer.get_vocab().values()) if token not in special]
+        texts = tokenizer.batch_decode([[token] for token in ids])
+        # A token that holds a part of a character has no text of its own.
+        pairs = sorted((text, token) for text, token in zip(texts, ids, strict=True) if "\ufffd" not in text)
+        self._texts = [text for text, _ in pairs]
+        self._ids = [token for _, token in pairs]
+        self._longest = max((len(text) for text in self._texts), default=0)
+
+    def along(self, ahead: Continuations) -> list[int]:
+        """Tokens that are the beginning of a text that may follow, or go beyond one that leaves it open."""
+        found: set[int] = set()
+        for text in {*ahead.closed, *ahead.open}:
+            for end in range(1, min(len(text), self._longest) + 1):
+                found.update(self._equal(text[:end]))
+        for text in ahead.open:
+            if len(text) < self._longest:
+                found.update(self._beyond(text))
+        return sorted(found)
+
+    def _equal(self, text: str) -> Iterable[int]:
+        at = bisect_left(self._texts, text)
+        while at < len(self._texts) and self._texts[at] == text:
+            yield self._ids[at]
+            at += 1
+
+    def _beyond(self, text: str) -> Iterable[int]:
+        at = bisect_left(self._texts, text)
+        while at < len(self._texts) and self._texts[at].startswith(text):
+            yield self._ids[at]
+            at += 1
