@@ -1,5 +1,7 @@
 """Load a causal language model and its tokenizer from a folder or by its Hugging Face name."""
 
+import ctypes
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +9,17 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from components.records.errors import ConfigError
+
+_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
+"""Of mallopt(3)."""
+
+
+def keep_memory() -> None:
+    """Have glibc keep what large tensors leave: mapping it anew for each costs a third of the time on a CPU."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is not None:
+        mallopt(_M_MMAP_MAX, 0)
+        mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def load(name: str, dtype: str, device: str) -> tuple[Any, Any]:
@@ -19,6 +32,8 @@ def load(name: str, dtype: str, device: str) -> tuple[Any, Any]:
         raise ConfigError("model", name, "a checkpoint folder or a Hugging Face name")
     if name.startswith((".", "/")) and not Path(name).is_dir():
         raise ConfigError("model", name, "an existing folder or a Hugging Face name")
+    if device == "cpu":
+        keep_memory()
     try:
         tokenizer = AutoTokenizer.from_pretrained(name)
         model = AutoModelForCausalLM.from_pretrained(name, dtype=getattr(torch, dtype))

@@ -121,8 +121,10 @@ def _run(config: "dict[str, Any]", run: "dict[str, Any]", root: str, result: str
                 file.write(json.dumps({"kind": "driver", "trace": traceback.format_exc()}) + "\n")
         finally:
             os._exit(code)
-    status = _wait(pid, started + run["wall_seconds"])
+    status, seconds = _wait(pid, started + run["wall_seconds"])
     _kill_all()
+    if status == signal.SIGKILL and seconds >= int(run["cpu_seconds"]) + 1:
+        status = int(signal.SIGXCPU)  # what it would not listen to
     with open(result, "a") as file:
         end = {"kind": "end", "seconds": time.monotonic() - started, "status": status}
         file.write(json.dumps(end) + "\n")
@@ -164,15 +166,16 @@ def _adopt_orphans() -> None:
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def _wait(pid: int, deadline: float) -> "int | None":
-    """The wait status of a child, or None when its time was up."""
+def _wait(pid: int, deadline: float) -> "tuple[int | None, float]":
+    """The wait status of a child, None when its time was up, and the CPU seconds that it took."""
     handle = os.pidfd_open(pid)
     try:
         poll = select.poll()
         poll.register(handle, select.POLLIN)
         if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-            return None
-        return os.waitpid(pid, 0)[1]
+            return None, 0.0
+        _, status, usage = os.wait4(pid, 0)
+        return status, usage.ru_utime + usage.ru_stime
     finally:
         os.close(handle)
 
