@@ -48,7 +48,7 @@ class ScaffoldConfig(BaseModel):
     )
     temperature: float = Field(0.0, ge=0, description="Of the first sample in a context; 0 is greedy.")
     retry_temperature: float = Field(
-        0.8, ge=0, description="Of further samples in a context that the conversation was taken back to."
+        0.2, ge=0, description="Of further samples in a context that the conversation was taken back to."
     )
     unique_retries: bool = Field(
         True, description="Ask the model not to repeat a turn that was taken back (`local` can)."
@@ -73,10 +73,10 @@ class ScaffoldConfig(BaseModel):
     edits_per_view: int = Field(
         5, ge=1, description="Failed edits after which the last view is taken back too, to look elsewhere."
     )
-    search_hits: int = Field(5, ge=1, description="Rows of a search.")
+    search_hits: int = Field(4, ge=1, description="Rows of a search.")
     formula: Literal["ochiai", "op2"] = Field("ochiai", description="Suspiciousness of a line.")
     localize_tests: int = Field(
         30, ge=2, description="Tests of a file run to localise; 30 found as much as all of them (docs)."
     )
-    view_lines: int = Field(40, ge=5, description="Lines of a view; longer functions are cut.")
+    view_lines: int = Field(36, ge=5, description="Lines of a view; longer functions are cut.")
     output_chars: int = Field(2000, ge=200, description="Of bash; head and tail are kept.")

@@ -61,14 +61,15 @@ class EvaluateStage:
         model: Model = make_model(_filled(config.model, inputs["checkpoint"], checkpoint))
         if not isinstance(config.model, LocalConfig):
             out.nondeterministic("a served model")
-        for block in blocks:
+        for setting in config.settings:
+            # All suites together: a batch costs a local model little more than a row does.
             out.batch_shards(
                 TABLES,
-                block.jobs,
+                [job for block in blocks if block.setting == setting for job in block.jobs],
                 _work(config, model, tree, out),
                 key=lambda job: job.key,
                 shard_size=config.concurrency,
-                desc=f"evaluate {block.suite}, {block.setting} tests",
+                desc=f"evaluate, {setting} tests",
             )
         self._summarise(blocks, model.name, out)
 

@@ -125,9 +125,9 @@ class _CpuTrainer(SFTTrainer):  # type: ignore[misc]
         keep = targets != IGNORE
         with self.accelerator.autocast():
             decoder = model.get_decoder()
-            hidden = decoder(
-                input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], use_cache=False
-            )
+            # Padding on the right is out of sight of a causal model: without a mask, attention costs half.
+            mask = None if bool(inputs["attention_mask"][:, 0].all()) else inputs["attention_mask"]
+            hidden = decoder(input_ids=inputs["input_ids"], attention_mask=mask, use_cache=False)
             logits = model.get_output_embeddings()(hidden.last_hidden_state[:, :-1][keep])
         loss = torch.nn.functional.cross_entropy(logits.float(), targets[keep], reduction="sum")
         return loss / (keep.sum() if num_items_in_batch is None else num_items_in_batch)

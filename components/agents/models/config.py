@@ -31,7 +31,7 @@ class LocalConfig(_Config):
         "", description="A checkpoint's folder or a Hugging Face name; stages fill in the one they are given."
     )
     name: str = Field("", description="Name in trajectories, e.g. a checkpoint's digest; default: `model`.")
-    max_batch: int = Field(32, ge=1, description="Rows of one batch.")
+    max_batch: int = Field(96, ge=1, description="Rows of one batch.")
     dtype: Literal["bfloat16", "float32"] = Field("bfloat16", description="Of weights and activations.")
     device: str = Field("cpu", description="A torch device.")
     threads: int = Field(

@@ -24,8 +24,8 @@ _BATCH_TOKENS = 4096
 """Of one prefill batch, padding included: bounds memory."""
 _SCORE_TOKENS = 1024
 """The same where the logits of every token are needed."""
-_KEPT_TOKENS = 65_536
-"""Of all conversations together: 1.5 GB for SmolLM2-135M in bf16."""
+_KEPT_TOKENS = 131_072
+"""Of all conversations together: 3 GB for SmolLM2-135M in bf16."""
 _TAIL = 12
 """Tokens looked at for a stop text."""
 

@@ -6,9 +6,13 @@ cannot lead to an allowed turn are out before one is sampled.
 
 from bisect import bisect_left
 from collections.abc import Iterable
+from os.path import commonprefix
 from typing import Any
 
 from components.agents.models.base import Continuations
+
+_LONGEST = 24
+"""Characters of a token that are looked at: few are longer, and shorter ones lead to the same texts."""
 
 
 class Vocabulary:
@@ -22,24 +26,25 @@ class Vocabulary:
         pairs = sorted((text, token) for text, token in zip(texts, ids, strict=True) if "\ufffd" not in text)
         self._texts = [text for text, _ in pairs]
         self._ids = [token for _, token in pairs]
-        self._longest = max((len(text) for text in self._texts), default=0)
+        self._known: dict[str, list[int]] = {}
+        for text, token in pairs:
+            self._known.setdefault(text, []).append(token)
 
     def along(self, ahead: Continuations) -> list[int]:
         """Tokens that are the beginning of a text that may follow, or go beyond one that leaves it open."""
         found: set[int] = set()
-        for text in {*ahead.closed, *ahead.open}:
-            for end in range(1, min(len(text), self._longest) + 1):
-                found.update(self._equal(text[:end]))
+        before = ""
+        for text in sorted(text[:_LONGEST] for text in {*ahead.closed, *ahead.open}):
+            if text == before:
+                continue  # hundreds of functions begin with the same path
+            shared = len(commonprefix((before, text)))
+            for end in range(shared + 1, len(text) + 1):
+                found.update(self._known.get(text[:end], ()))
+            before = text
         for text in ahead.open:
-            if len(text) < self._longest:
+            if len(text) < _LONGEST:
                 found.update(self._beyond(text))
         return sorted(found)
-
-    def _equal(self, text: str) -> Iterable[int]:
-        at = bisect_left(self._texts, text)
-        while at < len(self._texts) and self._texts[at] == text:
-            yield self._ids[at]
-            at += 1
 
     def _beyond(self, text: str) -> Iterable[int]:
         at = bisect_left(self._texts, text)
