@@ -49,7 +49,7 @@ class Prefix:
     layers: tuple[torch.Tensor, ...]
 
 
-def common(left: Sequence[int], right: Sequence[int]) -> int:
+def common(left: Sequence[object], right: Sequence[object]) -> int:
     """Length of the common prefix."""
     count = 0
     for one, other in zip(left, right, strict=False):

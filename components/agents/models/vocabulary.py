@@ -6,10 +6,10 @@ cannot lead to an allowed turn are out before one is sampled.
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from os.path import commonprefix
 from typing import Any
 
 from components.agents.models.base import Continuations
+from components.agents.models.kv import common
 
 _LONGEST = 24
 """Characters of a token that are looked at: few are longer, and shorter ones lead to the same texts."""
@@ -37,7 +37,7 @@ class Vocabulary:
         for text in sorted(text[:_LONGEST] for text in {*ahead.closed, *ahead.open}):
             if text == before:
                 continue  # hundreds of functions begin with the same path
-            shared = len(commonprefix((before, text)))
+            shared = common(before, text)
             for end in range(shared + 1, len(text) + 1):
                 found.update(self._known.get(text[:end], ()))
             before = text
