@@ -15,6 +15,8 @@ from components.agents.toolcall import Call, render
 MOST_LINES = 3
 """Lines of the longest text to be replaced that is offered."""
 
+_END = "\n</function>"
+
 
 @dataclass(frozen=True)
 class Ahead:
@@ -44,14 +46,21 @@ class Guide:
             return True
         if any(text.startswith(begin) for begin in self.begins):
             return True
-        return any(
-            text.startswith(begin) and not text[len(begin) :].startswith(f"{old}</")
-            for begin, old in self.edits.items()
-        )
+        for begin, old in self.edits.items():
+            if text.startswith(begin):
+                new, closing, rest = text[len(begin) :].partition("</parameter>")
+                if closing:
+                    return new != old and _END.startswith(rest)
+                return not new.startswith(f"{old}</")
+        return False
 
     def ahead(self, text: str) -> Ahead | None:
         """What may follow; None where the turn is past its beginning, and nearly anything may."""
-        if any(text.startswith(begin) for begin in (*self.begins, *self.edits)):
+        for begin in self.edits:
+            if text.startswith(begin):
+                _, closing, rest = text[len(begin) :].partition("</parameter>")
+                return Ahead(frozenset({_END.removeprefix(rest)}), frozenset()) if closing else None
+        if any(text.startswith(begin) for begin in self.begins):
             return None
         closed: set[str] = set()
         begun: set[str] = set()

@@ -50,6 +50,9 @@ def test_what_may_follow_is_known_until_anything_may() -> None:
     assert ahead is not None
     assert ahead.closed == {"submit>\n</function>"} and ahead.open == {"bash>\n", "edit>\n"}
     assert guide.ahead("<function=bash>\n") is None and guide.ahead("<function=edit>\nfree") is None
+    closing = guide.ahead("<function=edit>\ny\n</parameter>\n</fun")
+    assert closing is not None and closing.closed == {"ction>"} and not closing.open
+    assert not guide.allows("<function=edit>\ny\n</parameter>\n<p")
     nothing = guide.ahead("other")
     assert nothing is not None and not nothing.closed | nothing.open
 

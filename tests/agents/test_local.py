@@ -131,6 +131,32 @@ def test_a_guided_model_says_only_what_it_may(model: LocalModel) -> None:
     assert ids(replies)[2] == reference(model, request(5))
 
 
+def test_what_must_follow_is_read_at_once(model: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    edits = {"<function=edit>\n<parameter=path>a.py</parameter>\n<parameter=new>": "x\n"}
+    may = Guide(frozenset({"<function=test>\n</function>"}), frozenset(), edits)
+    asked = [
+        request(words, guide=may, stop=("</function>",), max_tokens=60, conversation=str(words))
+        for words in (2, 9, 5)
+    ]
+    together = model.generate(asked)
+    steps = 0
+    forward = model._forward
+
+    def counted(*arguments: Any, **named: Any) -> torch.Tensor:
+        nonlocal steps
+        steps += 1
+        return forward(*arguments, **named)
+
+    monkeypatch.setattr(model, "_forward", counted)
+    model.begin()
+    for one, reply in zip(asked, together, strict=True):
+        steps = 0
+        [alone] = model.generate([one])
+        assert alone.token_ids == reply.token_ids and len(alone.logprobs) == len(alone.token_ids)
+        assert steps < len(alone.token_ids)
+        assert may.allows(alone.text)
+
+
 def test_the_stop_token_is_no_text(loaded: LocalModel) -> None:
     """With every logit but one forced down, the model says its stop token at once."""
     end = loaded._tokenizer.convert_tokens_to_ids("<|im_end|>")

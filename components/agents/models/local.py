@@ -1,7 +1,8 @@
 """`LocalModel`: transformers in this process, one batch over all rollouts that wait for a turn.
 
 A turn costs what is new in it: keys and values of the conversation so far are kept (`kv`). Rows that end
-leave the batch. Each row samples from its own seed, so it does not matter beside whom.
+leave the batch. Where a guide leaves one way on only, its tokens are read at once in place of being sampled (the
+jump-forward decoding of SGLang). Each row samples from its own seed, so it does not matter beside whom.
 """
 
 import time
@@ -17,7 +18,7 @@ from components.agents.models import kv
 from components.agents.models.base import ModelReply, ModelRequest
 from components.agents.models.config import LocalConfig
 from components.agents.models.sampling import Chooser, Tried
-from components.agents.models.vocabulary import Vocabulary
+from components.agents.models.vocabulary import Vocabulary, certain
 from components.agents.models.weights import load
 
 _BATCH_TOKENS = 4096
@@ -36,10 +37,22 @@ class _Row:
     ids: list[int]
     """The prompt."""
     prefix: kv.Prefix = field(default_factory=lambda: kv.Prefix((), ()))
-    """The prompt's keys and values."""
+    """Keys and values of its first tokens."""
+    cached: int = 0
+    """Tokens that the model has read."""
     chooser: Chooser = field(default_factory=lambda: Chooser(0.0, 0))
     done: bool = False
     cut: bool = False
+
+    @property
+    def known(self) -> list[int]:
+        """The prompt and what has been sampled so far."""
+        return [*self.ids, *self.chooser.ids]
+
+    @property
+    def behind(self) -> int:
+        """Tokens that the model has not read yet."""
+        return len(self.ids) + len(self.chooser.ids) - self.cached
 
 
 @dataclass(frozen=True)
@@ -89,9 +102,16 @@ class LocalModel:
         running = [row for row in rows if not row.done]
         if running:
             with torch.inference_mode():
-                first = self._prefill(running)
+                for row in running:
+                    found, shared = self._store.find(row.request.conversation, row.ids)
+                    row.prefix, row.cached = found or row.prefix, min(shared, len(row.ids) - 1)
+                logits = self._prefill(running)
                 self._avoid(running)
-                self._decode(running, first)
+                while running:
+                    for row in running:
+                        self._choose(row, logits[id(row)])
+                    running = self._decode(running)
+                    logits = self._prefill(running)
         share = (time.monotonic() - started) / max(1, len(rows))
         return [self._reply(row, share) for row in rows]
 
@@ -108,22 +128,18 @@ class LocalModel:
         return frozenset(ends)
 
     def _prefill(self, rows: Sequence[_Row]) -> dict[int, torch.Tensor]:
-        """Keys and values of every prompt; the logits after it, by row."""
-        pieces = []
-        for row in rows:
-            prefix, shared = self._store.find(row.request.conversation, row.ids)
-            shared = min(shared, len(row.ids) - 1)
-            pieces.append(_Piece(row, prefix or kv.Prefix((), ()), shared, row.ids[shared:]))
-        first: dict[int, torch.Tensor] = {}
+        """Read all that has not been read; the logits after it, by row."""
+        pieces = [_Piece(row, row.prefix, row.cached, row.known[row.cached :]) for row in rows]
+        after: dict[int, torch.Tensor] = {}
         for batch in _batches(pieces, _BATCH_TOKENS):
             logits, cache, end = self._run(batch, keep=1)
             for index, piece in enumerate(batch):
-                row = piece.row
-                row.prefix = kv.take(
-                    cache, index, end - len(piece.ids), end, row.ids, piece.prefix, piece.shared
-                )
-                first[id(row)] = logits[index, -1].float()
-        return first
+                row, ids = piece.row, piece.row.known
+                start = end - len(piece.ids)
+                row.prefix = kv.take(cache, index, start, end, ids, piece.prefix, piece.shared)
+                row.cached = len(ids)
+                after[id(row)] = logits[index, -1].float()
+        return after
 
     def _avoid(self, rows: Sequence[_Row]) -> None:
         """Set up each row's chooser, with the probabilities of the sequences not to be repeated."""
@@ -150,17 +166,22 @@ class LocalModel:
     def _score_key(self, row: _Row, ids: tuple[int, ...]) -> tuple[str, int, tuple[int, ...], float]:
         return row.request.conversation, hash(tuple(row.ids)), ids, row.request.temperature
 
-    def _decode(self, rows: Sequence[_Row], first: dict[int, torch.Tensor]) -> None:
-        """Sample all rows together, token by token; rows that end leave."""
+    def _decode(self, rows: Sequence[_Row]) -> list[_Row]:
+        """Sample rows together, token by token, until all are done or most have more than one token to be read.
+
+        Returns:
+            Rows that are not done.
+        """
+        waiting: list[_Row] = []
+        alive: list[_Row] = []
         for row in rows:
-            self._choose(row, first[id(row)])
-        alive = [row for row in rows if not self._finished(row)]
-        if not alive:
-            return
-        width = max(len(row.ids) for row in alive)
+            self._settle(row, alive if row.behind == 1 else waiting)
+        if len(alive) <= len(waiting):
+            return [*waiting, *alive]
+        width = max(row.cached for row in alive)
         room = max(row.request.max_tokens for row in alive)
         cache = kv.new_cache(
-            [(row.prefix, len(row.ids)) for row in alive],
+            [(row.prefix, row.cached) for row in alive],
             room,
             self._model.config,
             self._model.dtype,
@@ -168,38 +189,52 @@ class LocalModel:
         )
         mask = torch.zeros((len(alive), width + room), dtype=torch.long, device=self._device)
         for index, row in enumerate(alive):
-            mask[index, width - len(row.ids) :] = 1
-        step = 0
-        while alive:
-            step += 1
+            mask[index, width - row.cached :] = 1
+        end = width
+        while len(alive) > len(waiting):
             logits = self._forward(
                 torch.tensor([[row.chooser.ids[-1]] for row in alive], device=self._device),
-                mask[:, : width + step],
-                torch.tensor([[len(row.ids) + step - 1] for row in alive], device=self._device),
+                mask[:, : end + 1],
+                torch.tensor([[row.cached] for row in alive], device=self._device),
                 cache,
                 keep=1,
             )[:, -1].float()
+            end += 1
             keep = []
             for index, row in enumerate(alive):
+                row.cached += 1
                 self._choose(row, logits[index])
-                if self._finished(row):
-                    begin = width - len(row.ids)
-                    known = [*row.ids, *row.chooser.ids[:step]]
-                    self._store.put(
-                        row.request.conversation, kv.take(cache, index, begin, width + step, known)
-                    )
+                if row.done or row.behind > 1:
+                    self._leave(row, cache, index, end)
+                    self._settle(row, waiting)
                 else:
                     keep.append(index)
             if len(keep) < len(alive):
                 alive = [alive[index] for index in keep]
                 kv.select(cache, keep)
                 mask = mask[keep]
+        for index, row in enumerate(alive):
+            self._leave(row, cache, index, end)
+        return [*waiting, *alive]
+
+    def _leave(self, row: _Row, cache: Cache, index: int, end: int) -> None:
+        """Keep what the batch's cache holds of a row."""
+        row.prefix = kv.take(cache, index, end - row.cached, end, row.known[: row.cached])
+
+    def _settle(self, row: _Row, others: list[_Row]) -> None:
+        """Keep a row that is done for the next turn; put it with the others if it is not."""
+        if row.done:
+            self._store.put(row.request.conversation, row.prefix)
+        else:
+            others.append(row)
 
     def _choose(self, row: _Row, logits: torch.Tensor) -> None:
         token = row.chooser.choose(logits.cpu(), self._allowed(row), self._among(row))
-        count = len(row.chooser.ids)
         row.done = token in self._ends or self._stopped(row)
-        if not row.done and (count >= row.request.max_tokens or self._astray(row)):
+        if not row.done and (forced := self._forced(row)):
+            row.chooser.force(forced)
+            row.done = self._stopped(row)
+        if not row.done and (len(row.chooser.ids) >= row.request.max_tokens or self._astray(row)):
             row.done = row.cut = True
 
     def _allowed(self, row: _Row) -> Callable[[int], bool] | None:
@@ -221,14 +256,23 @@ class LocalModel:
         ahead = guide.ahead(self._tokenizer.decode(row.chooser.ids)) if guide is not None else None
         return None if ahead is None else self._vocabulary.along(ahead)
 
+    def _forced(self, row: _Row) -> list[int]:
+        """The tokens that must follow: not sampled one by one, but read all at once."""
+        said = self._tokenizer.decode(row.chooser.ids)
+        ahead = row.request.guide.ahead(said) if row.request.guide is not None else None
+        text = certain(ahead) if ahead is not None else ""
+        if not text:
+            return []
+        # As the whole would be divided into tokens, if what is there agrees with that.
+        ids = list(self._tokenizer(said + text, add_special_tokens=False)["input_ids"])
+        count = len(row.chooser.ids)
+        if ids[:count] == row.chooser.ids:
+            return ids[count:]
+        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+
     @cached_property
     def _vocabulary(self) -> Vocabulary:
         return Vocabulary(self._tokenizer)
-
-    def _finished(self, row: _Row) -> bool:
-        if row.done and len(row.chooser.ids) == 1:
-            self._store.put(row.request.conversation, row.prefix)
-        return row.done
 
     def _stopped(self, row: _Row) -> bool:
         if not row.request.stop:
@@ -239,9 +283,9 @@ class LocalModel:
     def _astray(self, row: _Row) -> bool:
         """Whether the text that must begin has not begun in time: the rest would be for nothing."""
         request = row.request
-        if not request.begin or len(row.chooser.ids) != request.begin_tokens:
+        if not request.begin or len(row.chooser.ids) < request.begin_tokens:
             return False
-        return request.begin not in self._tokenizer.decode(row.chooser.ids)
+        return request.begin not in self._tokenizer.decode(row.chooser.ids[: 2 * request.begin_tokens])
 
     def _run(self, batch: Sequence[_Piece], keep: int) -> tuple[torch.Tensor, Cache, int]:
         """Run pieces together. Returns logits, the cache, and where its tokens end."""

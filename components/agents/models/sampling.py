@@ -72,6 +72,11 @@ class Chooser:
         self.logprobs.append(float(plain[token]))
         return token
 
+    def force(self, tokens: Sequence[int]) -> None:
+        """Go on with tokens that there is no choice about: their probability is 1."""
+        self.ids += tokens
+        self.logprobs += [0.0] * len(tokens)
+
     def _only(self, weights: torch.Tensor, logits: torch.Tensor, among: Sequence[int]) -> torch.Tensor:
         index = torch.tensor(among)
         kept = weights[index]

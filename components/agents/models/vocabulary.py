@@ -4,6 +4,7 @@ As in grammar-constrained decoding (Willard and Louf 2023, "Efficient Guided Gen
 cannot lead to an allowed turn are out before one is sampled.
 """
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Any
@@ -13,6 +14,19 @@ from components.agents.models.kv import common
 
 _LONGEST = 24
 """Characters of a token that are looked at: few are longer, and shorter ones lead to the same texts."""
+
+_LAST = re.compile(r"(\s?\w+|[^\w\s]+|\s+)\Z")
+"""What the last token of a text may be a part of."""
+
+
+def certain(ahead: Continuations) -> str:
+    """The text that follows in any case, up to where its last token might be longer than the text."""
+    texts = sorted({*ahead.closed, *ahead.open})
+    if not texts:
+        return ""
+    if len(texts) == 1 and ahead.closed:
+        return texts[0]
+    return _LAST.sub("", texts[0][: common(texts[0], texts[-1])])
 
 
 class Vocabulary:
