@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from components.agents.models.base import Guidance
 from components.agents.toolcall import Call, render
 
 MOST_LINES = 3
@@ -53,6 +54,19 @@ class Guide:
                     return new != old and _END.startswith(rest)
                 return not new.startswith(f"{old}</")
         return False
+
+    def without(self, text: str) -> "Guide | None":
+        """The guide without edits of the line that this edit was about to replace by itself."""
+        begin = next((begin for begin in self.edits if text.startswith(begin)), None)
+        if begin is None or not self.edits[begin].startswith(text[len(begin) :]):
+            return None
+        line_end = begin.index("\n", begin.index("<parameter=old>")) + 1
+        left = {key: old for key, old in self.edits.items() if not key.startswith(begin[:line_end])}
+        return Guide(self.whole, self.begins, left) if left or self.whole else None
+
+    def closed_to(self, other: "Guidance") -> frozenset[str]:
+        """Edits that this guide allows and the other does not."""
+        return frozenset(begin for begin in self.edits if not other.allows(begin))
 
     def ahead(self, text: str) -> Ahead | None:
         """What may follow; None where the turn is past its beginning, and nearly anything may."""

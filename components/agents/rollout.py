@@ -62,6 +62,7 @@ class Rollout:
         self._samples: dict[str, list[tuple[int, ...]]] = {}
         self._failed_edits: set[tuple[str, str, str]] = set()
         self._edits_since_view = 0
+        self._declined: set[str] = set()
         self._line_edits: Counter[tuple[str, str]] = Counter()
         self._malformed = 0
 
@@ -118,12 +119,17 @@ class Rollout:
                 if other == path and count >= self.scaffold.edits_per_line
             ]
             edits |= guide.edits(path, step.observations[-1].content.split("\n"), spent)
-        return Guide(frozenset(whole), frozenset(begins), edits)
+        return Guide(
+            frozenset(whole),
+            frozenset(begins),
+            {begin: old for begin, old in edits.items() if begin not in self._declined},
+        )
 
     def take(self, reply: ModelReply) -> None:
         """Carry out a sampled turn and record it, taken back or not."""
         started = time.monotonic()
         self._samples.setdefault(_digest(self.messages()), []).append(reply.token_ids)
+        self._declined |= reply.declined
         call, outcome, fixed = self._act(reply)
         failed_edit = call is not None and call.name == "edit" and not fixed
         policy = self.scaffold.on_failed_edit if failed_edit else self.scaffold.on_failed_call

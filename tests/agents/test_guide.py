@@ -57,6 +57,22 @@ def test_what_may_follow_is_known_until_anything_may() -> None:
     assert nothing is not None and not nothing.closed | nothing.open
 
 
+def test_a_line_that_would_be_replaced_by_itself_is_closed() -> None:
+    guide = Guide(frozenset(), frozenset(), edits("m.py", SHOWN, []))
+    same = edit("    return x\n", "    return x\n", "m.py").partition("</parameter>\n</function>")[0]
+    left = guide.without(same)
+    assert left is not None and not left.allows(same)
+    assert {left.edits[begin] for begin in left.edits} == {
+        old for old in guide.edits.values() if not old.startswith("    return x")
+    }
+    assert guide.closed_to(left) == guide.edits.keys() - left.edits.keys()
+    assert guide.closed_to(guide) == frozenset()
+    other = edit("    return x\n", "    return y\n", "m.py")
+    assert guide.without(other) is None and guide.without("<function=edit>") is None
+    one = Guide(frozenset(), frozenset(), edits("m.py", [".|x = 1"], []))
+    assert one.without(edit("x = 1\n", "x", "m.py").partition("</parameter>\n</function>")[0]) is None
+
+
 def test_whole_calls_and_free_beginnings() -> None:
     guide = Guide(views([("m.py", "f")]) | {SUBMIT}, frozenset({"<function=bash>\n"}), {})
     view = render(Call("view", {"path": "m.py", "function": "f"}))

@@ -157,6 +157,38 @@ def test_what_must_follow_is_read_at_once(model: LocalModel, monkeypatch: pytest
         assert may.allows(alone.text)
 
 
+def test_a_model_that_would_change_nothing_looks_at_another_line(model: LocalModel) -> None:
+    head = "<function=edit>\n<parameter=path>a.py</parameter>\n<parameter=old>"
+    begins = [f"{head}{old}\n</parameter>\n<parameter=new>" for old in ("x = 1", "y = 2", "z = 3")]
+    free = Guide(frozenset(), frozenset(), dict.fromkeys(begins, "never"))
+    asked = [request(words, guide=free, max_tokens=60, conversation=str(words)) for words in (4, 8, 6)]
+    plain = model.generate(asked)
+    guides = []
+    for reply in plain:  # what it would say is what is there already
+        begin = next(begin for begin in begins if reply.text.startswith(begin))
+        olds = {other: "never" for other in begins} | {begin: reply.text[len(begin) :][:3]}
+        guides.append((begin, Guide(frozenset(), frozenset(), olds)))
+
+    class Same(Guide):
+        def allows(self, text: str) -> bool:
+            return super().allows(text) and not any(
+                old != "never" and text.startswith(f"{begin}{old}") for begin, old in self.edits.items()
+            )
+
+    model.begin()
+    fussy = [
+        request(
+            words, guide=Same(guide.whole, guide.begins, guide.edits), max_tokens=60, conversation=str(words)
+        )
+        for words, (_, guide) in zip((4, 8, 6), guides, strict=True)
+    ]
+    for (begin, _), before, reply in zip(guides, plain, model.generate(fussy), strict=True):
+        assert reply.declined == {begin} and not reply.text.startswith(begin)
+        assert any(reply.text.startswith(other) for other in begins)
+        assert reply.completion_tokens > len(reply.token_ids)
+        assert before.declined == frozenset()
+
+
 def test_the_stop_token_is_no_text(loaded: LocalModel) -> None:
     """With every logit but one forced down, the model says its stop token at once."""
     end = loaded._tokenizer.convert_tokens_to_ids("<|im_end|>")

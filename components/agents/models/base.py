@@ -30,6 +30,12 @@ class Guidance(Protocol):
     def ahead(self, text: str) -> Continuations | None:
         """What may follow this text; None where it is easier to say what may not (`allows`)."""
 
+    def without(self, text: str) -> "Guidance | None":
+        """The guide for a fresh start, where a token after this text was refused; None to go on with another."""
+
+    def closed_to(self, other: "Guidance") -> frozenset[str]:
+        """Beginnings that this guide allows and the other does not."""
+
 
 @dataclass(frozen=True)
 class ModelRequest:
@@ -78,6 +84,8 @@ class ModelReply:
     token_ids: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
     finish: Literal["stop", "length"] = "stop"
+    declined: frozenset[str] = frozenset()
+    """Beginnings that the model saw no way on from, tried before this turn."""
     seconds: float = 0.0
     dollars: float = 0.0
 

@@ -15,7 +15,7 @@ import torch
 from transformers import Cache
 
 from components.agents.models import kv
-from components.agents.models.base import ModelReply, ModelRequest
+from components.agents.models.base import Guidance, ModelReply, ModelRequest
 from components.agents.models.config import LocalConfig
 from components.agents.models.sampling import Chooser, Tried
 from components.agents.models.vocabulary import Vocabulary, certain
@@ -27,6 +27,8 @@ _SCORE_TOKENS = 1024
 """The same where the logits of every token are needed."""
 _KEPT_TOKENS = 131_072
 """Of all conversations together: 3 GB for SmolLM2-135M in bf16."""
+_DECLINES = 8
+"""Fresh starts of one turn."""
 _TAIL = 12
 """Tokens looked at for a stop text."""
 
@@ -41,6 +43,12 @@ class _Row:
     cached: int = 0
     """Tokens that the model has read."""
     chooser: Chooser = field(default_factory=lambda: Chooser(0.0, 0))
+    guide: Guidance | None = None
+    fresh: bool = False
+    """Whether it has just been started anew."""
+    declined: int = 0
+    wasted: int = 0
+    """Tokens of turns that were started and given up."""
     done: bool = False
     cut: bool = False
 
@@ -96,7 +104,7 @@ class LocalModel:
     def generate(self, requests: Sequence[ModelRequest]) -> list[ModelReply]:
         """Sample one turn for each request."""
         started = time.monotonic()
-        rows = [_Row(request, self._tokens(request)) for request in requests]
+        rows = [_Row(request, self._tokens(request), guide=request.guide) for request in requests]
         for row in rows:
             row.done = row.cut = len(row.ids) + row.request.max_tokens > self._longest
         running = [row for row in rows if not row.done]
@@ -193,7 +201,7 @@ class LocalModel:
         end = width
         while len(alive) > len(waiting):
             logits = self._forward(
-                torch.tensor([[row.chooser.ids[-1]] for row in alive], device=self._device),
+                torch.tensor([[row.known[row.cached]] for row in alive], device=self._device),
                 mask[:, : end + 1],
                 torch.tensor([[row.cached] for row in alive], device=self._device),
                 cache,
@@ -204,7 +212,9 @@ class LocalModel:
             for index, row in enumerate(alive):
                 row.cached += 1
                 self._choose(row, logits[index])
-                if row.done or row.behind > 1:
+                if row.fresh:
+                    waiting.append(row)
+                elif row.done or row.behind > 1:
                     self._leave(row, cache, index, end)
                     self._settle(row, waiting)
                 else:
@@ -229,7 +239,11 @@ class LocalModel:
             others.append(row)
 
     def _choose(self, row: _Row, logits: torch.Tensor) -> None:
-        token = row.chooser.choose(logits.cpu(), self._allowed(row), self._among(row))
+        said, among = self._tokenizer.decode(row.chooser.ids), self._among(row)
+        token = row.chooser.choose(logits.cpu(), self._allowed(row), among)
+        row.fresh = among is None and row.chooser.refused and self._start_anew(row, said)
+        if row.fresh:
+            return
         row.done = token in self._ends or self._stopped(row)
         if not row.done and (forced := self._forced(row)):
             row.chooser.force(forced)
@@ -237,8 +251,18 @@ class LocalModel:
         if not row.done and (len(row.chooser.ids) >= row.request.max_tokens or self._astray(row)):
             row.done = row.cut = True
 
+    def _start_anew(self, row: _Row, said: str) -> bool:
+        """Give up an edit that the model would have change nothing: it sees no bug in that line."""
+        guide = row.guide.without(said) if row.guide is not None and row.declined < _DECLINES else None
+        if guide is None:
+            return False
+        row.guide, row.declined, row.wasted = guide, row.declined + 1, row.wasted + len(row.chooser.ids)
+        row.chooser = Chooser(row.chooser.temperature, row.chooser.seed, row.chooser.tried)
+        row.cached = len(row.ids) - 1  # the logits after the prompt are needed again
+        return True
+
     def _allowed(self, row: _Row) -> Callable[[int], bool] | None:
-        guide = row.request.guide
+        guide = row.guide
         if guide is None:
             return None
 
@@ -252,14 +276,14 @@ class LocalModel:
         return allowed
 
     def _among(self, row: _Row) -> list[int] | None:
-        guide = row.request.guide
+        guide = row.guide
         ahead = guide.ahead(self._tokenizer.decode(row.chooser.ids)) if guide is not None else None
         return None if ahead is None else self._vocabulary.along(ahead)
 
     def _forced(self, row: _Row) -> list[int]:
         """The tokens that must follow: not sampled one by one, but read all at once."""
         said = self._tokenizer.decode(row.chooser.ids)
-        ahead = row.request.guide.ahead(said) if row.request.guide is not None else None
+        ahead = row.guide.ahead(said) if row.guide is not None else None
         text = certain(ahead) if ahead is not None else ""
         if not text:
             return []
@@ -329,14 +353,18 @@ class LocalModel:
 
     def _reply(self, row: _Row, seconds: float) -> ModelReply:
         ids = row.chooser.ids
+        asked = row.request.guide
         said = ids[:-1] if ids and ids[-1] in self._ends else ids
         return ModelReply(
             text=self._tokenizer.decode(said),
             prompt_tokens=len(row.ids),
-            completion_tokens=len(ids),
+            completion_tokens=len(ids) + row.wasted,
             token_ids=tuple(ids),
             logprobs=tuple(row.chooser.logprobs),
             finish="length" if row.cut else "stop",
+            declined=asked.closed_to(row.guide)
+            if asked is not None and row.guide is not None
+            else frozenset(),
             seconds=seconds,
         )
 

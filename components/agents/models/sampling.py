@@ -35,6 +35,8 @@ class Chooser:
     tried: Sequence[Tried] = ()
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
+    refused: bool = False
+    """Whether the last token is another than the one drawn first."""
 
     def __post_init__(self) -> None:
         self._generator = torch.Generator().manual_seed(self.seed)
@@ -59,15 +61,15 @@ class Chooser:
             weights = self._without(weights, alive)
         if among:
             weights = self._only(weights, logits, among)
-        token = self._pick(weights)
-        first = token
+        drawn = token = self._pick(weights)
         for _ in range(_PATIENCE):
             if allowed is None or allowed(token):
                 break
             weights[token] = 0.0
             token = self._pick(weights)
         else:
-            token = first  # it will not be guided: let it say what it wants to
+            token = drawn  # it will not be guided: let it say what it wants to
+        self.refused = token != drawn
         self.ids.append(token)
         self.logprobs.append(float(plain[token]))
         return token
