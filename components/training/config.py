@@ -36,7 +36,7 @@ class TrainConfig(BaseModel):
     batch_rows: int = Field(4, ge=1, description="Rows of one optimiser step")
     accumulate: int = Field(1, ge=1, description="Batches whose gradients are added up before a step")
     max_length: int = Field(1024, ge=16, description="Tokens; longer rows end at their last whole turn")
-    pad_to: int = Field(64, ge=1, description="Lengths are padded to a multiple: few shapes, warm kernels")
+    pad_to: int = Field(32, ge=1, description="Lengths are padded to a multiple: few shapes, warm kernels")
     bf16: bool = Field(True, description="bf16 autocast over fp32 weights")
     save_every: int = Field(25, ge=1, description="Optimiser steps between resume points")
     seed: int = 0

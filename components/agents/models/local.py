@@ -27,7 +27,7 @@ _SCORE_TOKENS = 1024
 """The same where the logits of every token are needed."""
 _KEPT_TOKENS = 131_072
 """Of all conversations together: 3 GB for SmolLM2-135M in bf16."""
-_DECLINES = 8
+_DECLINES = 4
 """Fresh starts of one turn."""
 _TAIL = 12
 """Tokens looked at for a stop text."""
