@@ -17,6 +17,8 @@ MOST_LINES = 3
 """Lines of the longest text to be replaced that is offered."""
 
 _END = "\n</function>"
+_ANCHOR = 4
+"""Characters that new and old text must have in common for the old to be followed further."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,18 @@ class Guide:
                     return new != old and _END.startswith(rest)
                 return not new.startswith(f"{old}</")
         return False
+
+    def draft(self, text: str) -> str:
+        """The rest of the text that is being replaced: most of it stays as it is."""
+        begin = next((begin for begin in self.edits if text.startswith(begin)), None)
+        if begin is None:
+            return ""
+        old, new = self.edits[begin], text[len(begin) :]
+        if old.startswith(new):
+            return old[len(new) :]
+        tail = new[-_ANCHOR:]
+        at = old.find(tail) if len(tail) == _ANCHOR else -1
+        return old[at + _ANCHOR :] if at >= 0 else ""
 
     def without(self, text: str) -> "Guide | None":
         """The guide without edits of the line that this edit was about to replace by itself."""

@@ -1,6 +1,7 @@
 """transformers in this process, with a tiny random model."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,40 @@ def test_what_must_follow_is_read_at_once(model: LocalModel, monkeypatch: pytest
         assert alone.token_ids == reply.token_ids and len(alone.logprobs) == len(alone.token_ids)
         assert steps < len(alone.token_ids)
         assert may.allows(alone.text)
+
+
+class _Undrafted(Guide):
+    def draft(self, text: str) -> str:
+        return ""
+
+
+def test_a_draft_changes_no_turn(model: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    head = "<function=edit>\n<parameter=path>a.py</parameter>\n<parameter=old>"
+    begins = [f"{head}{old}\n</parameter>\n<parameter=new>" for old in ("x = 1", "y = 2")]
+    fields: dict[str, Any] = {"max_tokens": 70, "temperature": 0.7, "seed": 5}
+    free = _Undrafted(frozenset(), frozenset(), dict.fromkeys(begins, "never"))
+    asked = [request(words, guide=free, conversation=str(words), **fields) for words in (4, 8, 6)]
+    plain = model.generate(asked)
+    steps: list[int] = []
+    forward = model._forward
+
+    def counted(*arguments: Any, **named: Any) -> torch.Tensor:
+        steps.append(1)
+        return forward(*arguments, **named)
+
+    monkeypatch.setattr(model, "_forward", counted)
+    for one, reply in zip(asked, plain, strict=True):
+        begin = next(begin for begin in begins if reply.text.startswith(begin))
+        said = reply.text[len(begin) :]
+        # Right, right at first, and right again after a difference; long, so that it is never said whole.
+        for old in (f"{said} and more", f"{said[:9]}?? and more", f"{said[:6]}~{said[6:]} and more"):
+            drafted = Guide(frozenset(), frozenset(), dict.fromkeys(begins, old))
+            model.begin()
+            steps.clear()
+            [again] = model.generate([replace(one, guide=drafted)])
+            assert again.token_ids == reply.token_ids
+            assert again.logprobs == pytest.approx(reply.logprobs, abs=1e-4)
+            assert len(steps) < len(reply.token_ids) - 8
 
 
 def test_a_model_that_would_change_nothing_looks_at_another_line(model: LocalModel) -> None:

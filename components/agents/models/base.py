@@ -30,6 +30,9 @@ class Guidance(Protocol):
     def ahead(self, text: str) -> Continuations | None:
         """What may follow this text; None where it is easier to say what may not (`allows`)."""
 
+    def draft(self, text: str) -> str:
+        """What is likely to follow this text, to be read on trial; empty where there is no telling."""
+
     def without(self, text: str) -> "Guidance | None":
         """The guide for a fresh start, where a token after this text was refused; None to go on with another."""
 

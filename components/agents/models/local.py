@@ -27,7 +27,7 @@ _SCORE_TOKENS = 1024
 """The same where the logits of every token are needed."""
 _KEPT_TOKENS = 131_072
 """Of all conversations together: 3 GB for SmolLM2-135M in bf16."""
-_DECLINES = 4
+_DECLINES = 8
 """Fresh starts of one turn."""
 _TAIL = 12
 """Tokens looked at for a stop text."""
@@ -46,6 +46,8 @@ class _Row:
     guide: Guidance | None = None
     fresh: bool = False
     """Whether it has just been started anew."""
+    draft: list[int] = field(default_factory=list)
+    """Tokens that may follow, to be read on trial."""
     declined: int = 0
     wasted: int = 0
     """Tokens of turns that were started and given up."""
@@ -117,7 +119,7 @@ class LocalModel:
                 self._avoid(running)
                 while running:
                     for row in running:
-                        self._choose(row, logits[id(row)])
+                        self._follow(row, logits[id(row)])
                     running = self._decode(running)
                     logits = self._prefill(running)
         share = (time.monotonic() - started) / max(1, len(rows))
@@ -136,18 +138,35 @@ class LocalModel:
         return frozenset(ends)
 
     def _prefill(self, rows: Sequence[_Row]) -> dict[int, torch.Tensor]:
-        """Read all that has not been read; the logits after it, by row."""
-        pieces = [_Piece(row, row.prefix, row.cached, row.known[row.cached :]) for row in rows]
+        """Read what has not been read, and drafts; by row, the logits after it and after each token drafted."""
+        pieces = [_Piece(row, row.prefix, row.cached, [*row.known[row.cached :], *row.draft]) for row in rows]
         after: dict[int, torch.Tensor] = {}
         for batch in _batches(pieces, _BATCH_TOKENS):
-            logits, cache, end = self._run(batch, keep=1)
+            logits, cache, end = self._run(batch, keep=1 + max(len(piece.row.draft) for piece in batch))
             for index, piece in enumerate(batch):
-                row, ids = piece.row, piece.row.known
+                row, ids = piece.row, [*piece.row.known, *piece.row.draft]
                 start = end - len(piece.ids)
                 row.prefix = kv.take(cache, index, start, end, ids, piece.prefix, piece.shared)
-                row.cached = len(ids)
-                after[id(row)] = logits[index, -1].float()
+                row.cached = len(ids) - len(row.draft)
+                after[id(row)] = logits[index, -1 - len(row.draft) :].float()
         return after
+
+    def _follow(self, row: _Row, logits: torch.Tensor) -> None:
+        """Sample the next token, and more of them as long as they are those of the draft (speculative decoding).
+
+        Nothing is accepted that would not have been sampled without a draft, from the same logits.
+        """
+        draft, row.draft = row.draft, []
+        for position in range(len(logits)):
+            count = len(row.chooser.ids)
+            self._choose(row, logits[position])
+            if row.done or row.fresh or position == len(draft) or row.chooser.ids[count] != draft[position]:
+                break
+            row.cached += 1
+            if len(row.chooser.ids) > count + 1:
+                break  # more follows than the draft knew of
+        if not (row.done or row.fresh):
+            row.draft = self._draft(row)
 
     def _avoid(self, rows: Sequence[_Row]) -> None:
         """Set up each row's chooser, with the probabilities of the sequences not to be repeated."""
@@ -183,7 +202,7 @@ class LocalModel:
         waiting: list[_Row] = []
         alive: list[_Row] = []
         for row in rows:
-            self._settle(row, alive if row.behind == 1 else waiting)
+            self._settle(row, waiting if row.behind > 1 or row.draft else alive)
         if len(alive) <= len(waiting):
             return [*waiting, *alive]
         width = max(row.cached for row in alive)
@@ -214,7 +233,9 @@ class LocalModel:
                 self._choose(row, logits[index])
                 if row.fresh:
                     waiting.append(row)
-                elif row.done or row.behind > 1:
+                    continue
+                row.draft = [] if row.done else self._draft(row)
+                if row.done or row.behind > 1 or row.draft:
                     self._leave(row, cache, index, end)
                     self._settle(row, waiting)
                 else:
@@ -279,6 +300,14 @@ class LocalModel:
         guide = row.guide
         ahead = guide.ahead(self._tokenizer.decode(row.chooser.ids)) if guide is not None else None
         return None if ahead is None else self._vocabulary.along(ahead)
+
+    def _draft(self, row: _Row) -> list[int]:
+        """Tokens likely to follow what has been sampled."""
+        text = row.guide.draft(self._tokenizer.decode(row.chooser.ids)) if row.guide is not None else ""
+        room = row.request.max_tokens - len(row.chooser.ids) - 1
+        return (
+            list(self._tokenizer(text, add_special_tokens=False)["input_ids"])[: max(0, room)] if text else []
+        )
 
     def _forced(self, row: _Row) -> list[int]:
         """The tokens that must follow: not sampled one by one, but read all at once."""
