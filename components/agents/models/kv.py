@@ -14,31 +14,35 @@ from components.records.errors import ConfigError
 _SERVE = "Serve it with vLLM and use kind `openai`"
 
 
-class GrowingLayer(DynamicLayer):  # type: ignore[misc]
-    """A cache layer with room to grow: appending a token copies that token, not everything before it."""
+class SlotLayer(DynamicLayer):  # type: ignore[misc]
+    """A cache layer with room for each row: a token lies at its position, however far the other rows are.
 
-    def __init__(self, keys: torch.Tensor, values: torch.Tensor, length: int) -> None:
+    Nothing is moved when rows go on at different speeds, or back. `aim` says where the next tokens go.
+    """
+
+    def __init__(self, keys: torch.Tensor, values: torch.Tensor) -> None:
         super().__init__()
-        self._keys, self._values, self._length = keys, values, length
+        self._keys, self._values = keys, values
+        self._columns, self._rows = torch.empty(0), torch.empty(0)
         self.device, self.is_initialized = keys.device, True
-        self._expose()
+        self.keys, self.values = keys[:, :, :0], values[:, :, :0]
+
+    def aim(self, columns: torch.Tensor, end: int) -> None:
+        """Where the next tokens go, [rows, tokens], and how many columns attention looks at."""
+        self._columns, self._end = columns, end
+        self._rows = torch.arange(len(columns), device=columns.device)[:, None]
 
     def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any) -> Any:
-        """Append; the room is made large enough beforehand (`new_cache`)."""
-        end = self._length + key_states.shape[-2]
-        self._keys[:, :, self._length : end] = key_states
-        self._values[:, :, self._length : end] = value_states
-        self._length = end
-        self._expose()
+        """Write the tokens where they belong."""
+        self._keys[self._rows, :, self._columns] = key_states.transpose(1, 2)
+        self._values[self._rows, :, self._columns] = value_states.transpose(1, 2)
+        self.keys, self.values = self._keys[:, :, : self._end], self._values[:, :, : self._end]
         return self.keys, self.values
 
     def select(self, rows: Sequence[int]) -> None:
         """Keep some rows of the batch only."""
         self._keys, self._values = self._keys[list(rows)], self._values[list(rows)]
-        self._expose()
-
-    def _expose(self) -> None:
-        self.keys, self.values = self._keys[:, :, : self._length], self._values[:, :, : self._length]
+        self.keys, self.values = self._keys[:, :, : self._end], self._values[:, :, : self._end]
 
 
 @dataclass(frozen=True)
@@ -101,38 +105,35 @@ def check_plain(config: Any) -> None:
 def new_cache(
     prefixes: Sequence[tuple[Prefix, int]], room: int, config: Any, dtype: torch.dtype, device: torch.device
 ) -> Cache:
-    """A cache for a batch: each row holds the first tokens of its prefix, right-aligned, then room."""
-    width = max((length for _, length in prefixes), default=0)
+    """A cache for a batch: each row holds the first tokens of its prefix, and has room for more.
+
+    Args:
+        prefixes: For each row, a prefix and how many of its tokens are wanted.
+        room: Columns beyond the longest of them.
+        config: Of the model.
+        dtype: Of the model.
+        device: Of the model.
+    """
+    width = max((length for _, length in prefixes), default=0) + room
     heads = config.num_key_value_heads
     size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     layers = []
     for index in range(config.num_hidden_layers):
         # Zeros, not garbage: what the mask hides must not be NaN.
-        shape = (2, len(prefixes), heads, width + room, size)
-        both = torch.zeros(shape, dtype=dtype, device=device)
+        both = torch.zeros((2, len(prefixes), heads, width, size), dtype=dtype, device=device)
         for row, (prefix, length) in enumerate(prefixes):
             if length:
-                both[:, row, :, width - length : width] = prefix.layers[index][:, :, :length]
-        layers.append(GrowingLayer(both[0], both[1], width))
+                both[:, row, :, :length] = prefix.layers[index][:, :, :length]
+        layers.append(SlotLayer(both[0], both[1]))
     return Cache(layers=layers)
 
 
-def take(
-    cache: Cache,
-    row: int,
-    start: int,
-    end: int,
-    ids: Sequence[int],
-    before: Prefix | None = None,
-    shared: int = 0,
-) -> Prefix:
-    """A copy of one row's keys and values between two positions, after the first of another prefix."""
-    layers = []
-    for index, layer in enumerate(cache.layers):
-        new = torch.stack((layer.keys[row, :, start:end], layer.values[row, :, start:end]))
-        layers.append(
-            torch.cat((before.layers[index][:, :, :shared], new), dim=2) if before and shared else new
-        )
+def take(cache: Cache, row: int, ids: Sequence[int]) -> Prefix:
+    """A copy of one row's keys and values of its first tokens, which are these."""
+    layers = [
+        torch.stack((layer.keys[row, :, : len(ids)], layer.values[row, :, : len(ids)]))
+        for layer in cache.layers
+    ]
     return Prefix(tuple(ids), tuple(layers))
 
 

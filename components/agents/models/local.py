@@ -27,6 +27,10 @@ _SCORE_TOKENS = 1024
 """The same where the logits of every token are needed."""
 _KEPT_TOKENS = 131_072
 """Of all conversations together: 3 GB for SmolLM2-135M in bf16."""
+_CHUNK = 16
+"""Tokens that a row reads at a time while it is sampled."""
+_SPARSE = 0.7
+"""Share of rows still alive at which those that are done are taken out of the batch."""
 _DECLINES = 8
 """Fresh starts of one turn."""
 _TAIL = 12
@@ -61,8 +65,13 @@ class _Row:
 
     @property
     def behind(self) -> int:
-        """Tokens that the model has not read yet."""
+        """Tokens that the model has not read yet, without the draft."""
         return len(self.ids) + len(self.chooser.ids) - self.cached
+
+    @property
+    def unread(self) -> list[int]:
+        """Those tokens, and the draft."""
+        return [*self.known[self.cached :], *self.draft]
 
 
 @dataclass(frozen=True)
@@ -117,11 +126,9 @@ class LocalModel:
                     row.prefix, row.cached = found or row.prefix, min(shared, len(row.ids) - 1)
                 logits = self._prefill(running)
                 self._avoid(running)
-                while running:
-                    for row in running:
-                        self._follow(row, logits[id(row)])
-                    running = self._decode(running)
-                    logits = self._prefill(running)
+                for row in running:
+                    self._follow(row, logits[id(row)])
+                self._decode(running)
         share = (time.monotonic() - started) / max(1, len(rows))
         return [self._reply(row, share) for row in rows]
 
@@ -138,17 +145,15 @@ class LocalModel:
         return frozenset(ends)
 
     def _prefill(self, rows: Sequence[_Row]) -> dict[int, torch.Tensor]:
-        """Read what has not been read, and drafts; by row, the logits after it and after each token drafted."""
-        pieces = [_Piece(row, row.prefix, row.cached, [*row.known[row.cached :], *row.draft]) for row in rows]
+        """Read all prompts; the logits after each, by row."""
+        pieces = [_Piece(row, row.prefix, row.cached, row.ids[row.cached :]) for row in rows]
         after: dict[int, torch.Tensor] = {}
         for batch in _batches(pieces, _BATCH_TOKENS):
-            logits, cache, end = self._run(batch, keep=1 + max(len(piece.row.draft) for piece in batch))
+            hidden, cache = self._run(batch)
             for index, piece in enumerate(batch):
-                row, ids = piece.row, [*piece.row.known, *piece.row.draft]
-                start = end - len(piece.ids)
-                row.prefix = kv.take(cache, index, start, end, ids, piece.prefix, piece.shared)
-                row.cached = len(ids) - len(row.draft)
-                after[id(row)] = logits[index, -1 - len(row.draft) :].float()
+                row = piece.row
+                row.prefix, row.cached = kv.take(cache, index, row.ids), len(row.ids)
+                after[id(row)] = self._head(hidden[index, len(piece.ids) - 1 : len(piece.ids)])
         return after
 
     def _follow(self, row: _Row, logits: torch.Tensor) -> None:
@@ -176,11 +181,11 @@ class LocalModel:
                 if self._score_key(row, ids) not in self._scores:
                     missing.append(_Piece(row, row.prefix, len(row.ids) - 1, [row.ids[-1], *ids[:-1]]))
         for batch in _batches(missing, _SCORE_TOKENS):
-            logits, _, _ = self._run(batch, keep=0)
+            hidden, _ = self._run(batch)
             for index, piece in enumerate(batch):
                 row, count = piece.row, len(piece.ids)
                 warm = row.request.temperature or 1.0
-                scores = torch.log_softmax(logits[index, -count:].float() / warm, dim=-1)
+                scores = torch.log_softmax(self._head(hidden[index, :count]) / warm, dim=-1)
                 for ids in row.request.avoid:
                     if list(ids[:-1]) == list(piece.ids[1:]):
                         chosen = scores[torch.arange(count), torch.tensor(ids)]
@@ -193,71 +198,45 @@ class LocalModel:
     def _score_key(self, row: _Row, ids: tuple[int, ...]) -> tuple[str, int, tuple[int, ...], float]:
         return row.request.conversation, hash(tuple(row.ids)), ids, row.request.temperature
 
-    def _decode(self, rows: Sequence[_Row]) -> list[_Row]:
-        """Sample rows together, token by token, until all are done or most have more than one token to be read.
+    def _decode(self, rows: Sequence[_Row]) -> None:
+        """Sample all rows together until they are done; each reads what it has not read, a few tokens at a time."""
+        slots = [row for row in rows if not self._finished(row, row.prefix)]
+        if not slots:
+            return
+        room = max(len(row.ids) + row.request.max_tokens for row in slots) - max(row.cached for row in slots)
+        cache = self._new_cache([(row.prefix, row.cached) for row in slots], room + _CHUNK)
+        while alive := [index for index, row in enumerate(slots) if not row.done]:
+            if len(alive) <= _SPARSE * len(slots):
+                kv.select(cache, alive)
+                slots = [slots[index] for index in alive]
+                alive = list(range(len(slots)))
+            unread = [[] if row.done else row.unread[:_CHUNK] for row in slots]
+            hidden = self._forward(unread, [row.cached for row in slots], cache)
+            wanted: list[tuple[_Row, torch.Tensor]] = []
+            for index in alive:
+                row, count = slots[index], len(unread[index])
+                drafted = count - row.behind
+                row.cached += min(count, row.behind)
+                if drafted >= 0:
+                    row.draft = row.draft[:drafted]
+                    wanted.append((row, hidden[index, count - 1 - drafted : count]))
+            if not wanted:
+                continue
+            logits = self._head(torch.cat([part for _, part in wanted]))
+            for row, part in zip(
+                [row for row, _ in wanted], torch.split(logits, [len(p) for _, p in wanted]), strict=True
+            ):
+                self._follow(row, part)
+            for index in alive:
+                row = slots[index]
+                if row.done:
+                    self._finished(row, kv.take(cache, index, row.known[: row.cached]))
 
-        Returns:
-            Rows that are not done.
-        """
-        waiting: list[_Row] = []
-        alive: list[_Row] = []
-        for row in rows:
-            self._settle(row, waiting if row.behind > 1 or row.draft else alive)
-        if len(alive) <= len(waiting):
-            return [*waiting, *alive]
-        width = max(row.cached for row in alive)
-        room = max(row.request.max_tokens for row in alive)
-        cache = kv.new_cache(
-            [(row.prefix, row.cached) for row in alive],
-            room,
-            self._model.config,
-            self._model.dtype,
-            self._device,
-        )
-        mask = torch.zeros((len(alive), width + room), dtype=torch.long, device=self._device)
-        for index, row in enumerate(alive):
-            mask[index, width - row.cached :] = 1
-        end = width
-        while len(alive) > len(waiting):
-            logits = self._forward(
-                torch.tensor([[row.known[row.cached]] for row in alive], device=self._device),
-                mask[:, : end + 1],
-                torch.tensor([[row.cached] for row in alive], device=self._device),
-                cache,
-                keep=1,
-            )[:, -1].float()
-            end += 1
-            keep = []
-            for index, row in enumerate(alive):
-                row.cached += 1
-                self._choose(row, logits[index])
-                if row.fresh:
-                    waiting.append(row)
-                    continue
-                row.draft = [] if row.done else self._draft(row)
-                if row.done or row.behind > 1 or row.draft:
-                    self._leave(row, cache, index, end)
-                    self._settle(row, waiting)
-                else:
-                    keep.append(index)
-            if len(keep) < len(alive):
-                alive = [alive[index] for index in keep]
-                kv.select(cache, keep)
-                mask = mask[keep]
-        for index, row in enumerate(alive):
-            self._leave(row, cache, index, end)
-        return [*waiting, *alive]
-
-    def _leave(self, row: _Row, cache: Cache, index: int, end: int) -> None:
-        """Keep what the batch's cache holds of a row."""
-        row.prefix = kv.take(cache, index, end - row.cached, end, row.known[: row.cached])
-
-    def _settle(self, row: _Row, others: list[_Row]) -> None:
-        """Keep a row that is done for the next turn; put it with the others if it is not."""
+    def _finished(self, row: _Row, prefix: kv.Prefix) -> bool:
+        """Whether a row is done; if so, what the model has read of it is kept for the next turn."""
         if row.done:
-            self._store.put(row.request.conversation, row.prefix)
-        else:
-            others.append(row)
+            self._store.put(row.request.conversation, prefix)
+        return row.done
 
     def _choose(self, row: _Row, logits: torch.Tensor) -> None:
         said, among = self._tokenizer.decode(row.chooser.ids), self._among(row)
@@ -340,39 +319,35 @@ class LocalModel:
             return False
         return request.begin not in self._tokenizer.decode(row.chooser.ids[: 2 * request.begin_tokens])
 
-    def _run(self, batch: Sequence[_Piece], keep: int) -> tuple[torch.Tensor, Cache, int]:
-        """Run pieces together. Returns logits, the cache, and where its tokens end."""
-        width = max(piece.shared for piece in batch)
+    def _run(self, batch: Sequence[_Piece]) -> tuple[torch.Tensor, Cache]:
+        """Read pieces together: hidden states [rows, tokens, size], and the cache."""
         longest = max(len(piece.ids) for piece in batch)
-        config, device = self._model.config, self._device
-        cache = kv.new_cache(
-            [(piece.prefix, piece.shared) for piece in batch], longest, config, self._model.dtype, device
-        )
-        ids = torch.zeros((len(batch), longest), dtype=torch.long, device=device)
-        mask = torch.zeros((len(batch), width + longest), dtype=torch.long, device=device)
-        positions = torch.zeros((len(batch), longest), dtype=torch.long, device=device)
-        for index, piece in enumerate(batch):
-            start = longest - len(piece.ids)
-            ids[index, start:] = torch.tensor(piece.ids, device=device)
-            mask[index, width - piece.shared : width] = 1
-            mask[index, width + start :] = 1
-            positions[index, start:] = torch.arange(
-                piece.shared, piece.shared + len(piece.ids), device=device
-            )
-        return self._forward(ids, mask, positions, cache, keep), cache, width + longest
+        cache = self._new_cache([(piece.prefix, piece.shared) for piece in batch], longest)
+        hidden = self._forward([piece.ids for piece in batch], [piece.shared for piece in batch], cache)
+        return hidden, cache
 
-    def _forward(
-        self, ids: torch.Tensor, mask: torch.Tensor, positions: torch.Tensor, cache: Cache, keep: int
-    ) -> torch.Tensor:
-        answer = self._model(
-            input_ids=ids,
-            attention_mask=mask,
-            position_ids=positions,
-            cache=cache,
-            use_cache=True,
-            logits_to_keep=keep,
+    def _new_cache(self, prefixes: Sequence[tuple[kv.Prefix, int]], room: int) -> Cache:
+        return kv.new_cache(prefixes, room, self._model.config, self._model.dtype, self._device)
+
+    def _forward(self, unread: Sequence[Sequence[int]], starts: Sequence[int], cache: Cache) -> torch.Tensor:
+        """Read tokens of each row from its start on; hidden states [rows, tokens, size], padded on the right."""
+        device, count = self._device, max(len(ids) for ids in unread)
+        ids = torch.tensor([[*row, *[0] * (count - len(row))] for row in unread], device=device)
+        columns = torch.tensor(starts, device=device)[:, None] + torch.arange(count, device=device)
+        end = int(columns.max()) + 1
+        for layer in cache.layers:
+            layer.aim(columns, end)
+        # What padding writes lies behind what a row has read, where nothing looks before it is overwritten.
+        mask = torch.arange(end, device=device) <= columns[:, None, :, None]
+        answer = self._model.get_decoder()(
+            input_ids=ids, attention_mask=mask, position_ids=columns, cache=cache, use_cache=True
         )
-        logits: torch.Tensor = answer.logits
+        hidden: torch.Tensor = answer.last_hidden_state
+        return hidden
+
+    def _head(self, hidden: torch.Tensor) -> torch.Tensor:
+        """Float32 logits of hidden states."""
+        logits: torch.Tensor = self._model.get_output_embeddings()(hidden).float()
         return logits
 
     @property
