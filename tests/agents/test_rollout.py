@@ -85,7 +85,8 @@ def test_a_failed_edit_is_taken_back_with_its_turn(bench: Bench) -> None:
     assert seen(row)[2] == "tests fail: AssertionError: assert 0.0 == 3"
     # The same context is sampled again, at another temperature and seed; a new context is not.
     assert requests[2].messages == requests[3].messages == requests[4].messages
-    assert [request.temperature for request in requests] == [0.0, 0.0, 0.0, 0.8, 0.8, 0.0]
+    again = ScaffoldConfig().retry_temperature
+    assert [request.temperature for request in requests] == [0.0, 0.0, 0.0, again, again, 0.0]
     assert len({request.seed for request in requests}) == len(requests)
     assert "total += value" in row.patch and "total *=" not in row.patch and "total = value" not in row.patch
     assert all("*=" not in message.content for message in messages(row))

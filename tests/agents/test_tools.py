@@ -64,7 +64,7 @@ def test_view_shows_lines_without_marks_before_a_search(bench: Bench) -> None:
     answers = seen(run(bench, view(lines="15-17"), view(lines="15"), view()))
     assert answers[0].splitlines()[1] == '.|    """The average; 0.0 of nothing."""'
     assert answers[1] == ".|def mean(values):"
-    assert len(answers[2].splitlines()) == 40
+    assert len(answers[2].splitlines()) == ScaffoldConfig().view_lines
 
 
 @pytest.mark.parametrize(

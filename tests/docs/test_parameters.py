@@ -23,7 +23,7 @@ def rows(page: str) -> dict[str, Row]:
 
 def keys(value: Any, prefix: str = "") -> list[str]:
     """Dotted names of all that a file of parameters sets."""
-    if isinstance(value, dict):
+    if isinstance(value, dict) and prefix != "synthesis.weights":  # a field that holds names of rewriters
         return [
             key
             for name, inner in value.items()
