@@ -70,10 +70,11 @@ class ToolContext:
     def known_functions(self) -> list[tuple[str, str]]:
         """(path, name) of functions that searches have led to, without those given up.
 
-        Those that the failing tests execute, and those of files that a query has found.
+        The most suspicious ones that a localisation lists, and those of files that a query has found.
         """
         suspects = self.localization.suspects if self.localization else ()
-        known = {(item.path, item.function) for item in suspects}
+        places = [(item.path, item.function) for item in suspects]
+        known = set([place for place in places if place not in self.tried][: self.scaffold.search_hits])
         known |= {(path, span.name) for path in self.found for span in spans(self.text(path) or "")}
         return sorted(known - self.tried)
 
