@@ -31,7 +31,7 @@ next: setup  ## The iteration after the newest, with the mix that it asks for
 test: setup docker  ## All tests that this machine can run
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not docker"
 	@# By themselves: a daemon that serves two tests at once on two cores misses its time limits.
-	$(BIN)/python -m pytest -m docker --reruns 2
+	$(BIN)/python -m pytest -m docker
 
 coverage: setup docker  ## The same, with the share of components/ that they run
 	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term --cov-fail-under=85

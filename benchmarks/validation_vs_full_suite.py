@@ -20,6 +20,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,13 +49,14 @@ _LIMIT_SECONDS = 120.0
 _PR_SET_CHILD_SUBREAPER = 36
 
 
-class Spent(NamedTuple):
+@dataclass(frozen=True)
+class Spent:
     """Resources between two moments."""
 
     wall: float
     cpu: float
 
-    def __add__(self, other: "Spent") -> "Spent":  # type: ignore[override]
+    def __add__(self, other: "Spent") -> "Spent":
         return Spent(self.wall + other.wall, self.cpu + other.cpu)
 
     def __sub__(self, other: "Spent") -> "Spent":
@@ -189,7 +191,9 @@ def compare(
         "verdicts": dict(verdicts),
         "different_verdicts": different,
         "different_fail_to_pass": tests,
-        "batches": [{name: [round(part, 3) for part in item] for name, item in row.items()} for row in each],
+        "batches": [
+            {name: [round(item.wall, 3), round(item.cpu, 3)] for name, item in row.items()} for row in each
+        ],
         "median_wall_seconds": {name: round(value, 3) for name, value in wall.items()},
         "median_cpu_seconds": {name: round(value, 3) for name, value in cpu.items()},
         "ratio": round(cpu["full_suite"] / cpu["ours"], 2),

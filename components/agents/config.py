@@ -76,7 +76,9 @@ class ScaffoldConfig(BaseModel):
     search_hits: int = Field(4, ge=1, description="Rows of a search.")
     formula: Literal["ochiai", "op2"] = Field("ochiai", description="Suspiciousness of a line.")
     localize_tests: int = Field(
-        30, ge=2, description="Tests of a file run to localise; 30 found as much as all of them (docs)."
+        30,
+        ge=2,
+        description="Tests of a file that are run to localise: the failing ones, neighbours, a sample.",
     )
     view_lines: int = Field(36, ge=5, description="Lines of a view; longer functions are cut.")
     output_chars: int = Field(2000, ge=200, description="Of bash; head and tail are kept.")

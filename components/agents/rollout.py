@@ -217,7 +217,7 @@ class Rollout:
 
     def _take_view_back(self) -> None:
         """Give up the function that was viewed last, so that another can be chosen, if there is one."""
-        if not self.context.alternatives():
+        if not self.context.alternative():
             return
         self._edits_since_view = 0
         active = [step for step in self.steps if step.source == "agent" and not step.rewound]

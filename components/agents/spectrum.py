@@ -23,6 +23,11 @@ class Suspect:
     function: str
     score: float
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """(path, function)."""
+        return self.path, self.function
+
 
 @dataclass(frozen=True)
 class Localization:
@@ -105,7 +110,7 @@ def _rank(
                 grouped.setdefault((path, span.name, span.start), []).append((line, value))
 
     def order(item: tuple[tuple[str, str, int], list[tuple[int, float]]]) -> tuple[float, ...]:
-        """Most functions tie. On 64 one-line bugs these tie-breaks took the first place from 62 % to 81 %."""
+        """Most functions tie. With these tie-breaks the bug was in the first one for 68 % of 428 one-line bugs."""
         (path, name, start), inside = item
         best = max(value for _, value in inside)
         # pytest calls these to explain a failed assertion: executed because of the failure, not before it.

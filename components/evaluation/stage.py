@@ -62,7 +62,7 @@ class EvaluateStage:
         if not isinstance(config.model, LocalConfig):
             out.nondeterministic("a served model")
         for setting in config.settings:
-            # All suites together: a batch costs a local model little more than a row does.
+            # All suites together: the larger a batch, the more tokens a second.
             out.batch_shards(
                 TABLES,
                 [job for block in blocks if block.setting == setting for job in block.jobs],

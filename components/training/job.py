@@ -1,8 +1,7 @@
 """Training as a job: a request file in; a checkpoint folder, a result file and an exit code out.
 
 The job is a process of its own, so that a worker of any kind (a subprocess here, a container or a Kubernetes job
-elsewhere) can run it, and so that its memory allocator can be tuned: with glibc's defaults every large tensor is
-mapped and unmapped anew, and page faults cost about a third of the time of a step on a CPU.
+elsewhere) can run it, and so that the memory it keeps ends with it.
 """
 
 import os
@@ -17,7 +16,6 @@ from components.records.errors import InfrastructureError, InputError
 from components.records.training import TrainPoint
 from components.training.config import TrainConfig
 
-ALLOCATOR = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "99999999999"}
 INPUT_ERROR_CODE = 3
 
 
@@ -76,7 +74,6 @@ def run_job(request: TrainRequest) -> TrainResult:
             stderr=log if quiet else None,
             env={
                 **os.environ,
-                **ALLOCATOR,
                 "TOKENIZERS_PARALLELISM": "false",
                 "HF_HUB_DISABLE_TELEMETRY": "1",
             },

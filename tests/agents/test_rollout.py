@@ -86,6 +86,7 @@ def test_a_failed_edit_is_taken_back_with_its_turn(bench: Bench) -> None:
     # The same context is sampled again, at another temperature and seed; a new context is not.
     assert requests[2].messages == requests[3].messages == requests[4].messages
     again = ScaffoldConfig().retry_temperature
+    assert again > 0
     assert [request.temperature for request in requests] == [0.0, 0.0, 0.0, again, again, 0.0]
     assert len({request.seed for request in requests}) == len(requests)
     assert "total += value" in row.patch and "total *=" not in row.patch and "total = value" not in row.patch

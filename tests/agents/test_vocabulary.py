@@ -1,5 +1,7 @@
 """What guided decoding knows of tokens."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,7 @@ from components.training.config import BaseModelConfig
 
 
 @pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> object:
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Any:
     store = Store(Workspace(tmp_path_factory.mktemp("vocabulary")))
     dataset = execute(BaseModelStage(), BaseModelConfig(source="random:tiny"), {}, store)
     return AutoTokenizer.from_pretrained(dataset.folder / "files" / "model")
@@ -23,20 +25,20 @@ def ahead(closed: list[str], begun: list[str]) -> Ahead:
     return Ahead(frozenset(closed), frozenset(begun))
 
 
-def test_tokens_along_are_beginnings_of_what_may_follow(tokenizer: object) -> None:
+def test_tokens_along_are_beginnings_of_what_may_follow(tokenizer: Any) -> None:
     vocabulary = Vocabulary(tokenizer)
     texts = ["view>\n", "submit>\n</function>", "sub>"]
-    found = {tokenizer.decode([token]) for token in vocabulary.along(ahead(texts, []))}  # type: ignore[attr-defined]
+    found = {tokenizer.decode([token]) for token in vocabulary.along(ahead(texts, []))}
     assert found and all(any(text.startswith(token) for text in texts) for token in found)
     assert {text[0] for text in texts} <= found  # every text can at least be spelt out
 
 
-def test_tokens_may_go_beyond_a_text_that_leaves_it_open(tokenizer: object) -> None:
+def test_tokens_may_go_beyond_a_text_that_leaves_it_open(tokenizer: Any) -> None:
     vocabulary = Vocabulary(tokenizer)
     closed = vocabulary.along(ahead(["a"], []))
     begun = vocabulary.along(ahead([], ["a"]))
     assert set(closed) < set(begun)
-    assert all(tokenizer.decode([token]).startswith("a") for token in begun)  # type: ignore[attr-defined]
+    assert all(tokenizer.decode([token]).startswith("a") for token in begun)
 
 
 def test_what_is_certain_ends_where_a_token_surely_does() -> None:

@@ -66,6 +66,19 @@ def test_the_oracle_resolves_what_it_is_given(tiny_workspace: Workspace, tiny_da
     assert all(row.seconds > 0 for row in made.rows("timings", Timing)) and made.manifest.deterministic
 
 
+def test_a_share_of_the_tasks_is_rolled_out_without_their_tests(
+    tiny_workspace: Workspace, tiny_dataset: Dataset
+) -> None:
+    given = tasks(tiny_dataset, 3)
+    counts = []
+    for share in (0.0, 0.5, 1.0):
+        config = DistillConfig(settings=("visible", "hidden"), hidden_share=share)
+        rows = distill(tiny_workspace, tiny_dataset, given, config).rows("trajectories", Trajectory)
+        assert sum(row.tests_visible for row in rows) == 3
+        counts.append({row.task_id for row in rows if not row.tests_visible})
+    assert not counts[0] and counts[0] <= counts[1] <= counts[2] and len(counts[2]) == 3
+
+
 def test_what_a_crash_interrupts_ends_the_same(
     tiny_workspace: Workspace, tiny_dataset: Dataset, tmp_path: Path
 ) -> None:

@@ -53,7 +53,7 @@ def test_it_is_contained_and_ended(tiny_tree: Tree, kind: str, bomb: str) -> Non
         seconds = time.monotonic() - started
         stop.set()
         counter.join()
-        assert result.killed == "pids" or bomb in FADING
+        assert result.killed == "pids" or (bomb in FADING and result.killed in ("wall", "cpu"))
         assert seconds < 60
         # Others' processes come and go too; a bomb that is not contained makes thousands.
         assert most[0] - before < SMALL.pids + 150

@@ -1,11 +1,13 @@
-"""SIGKILL at every stage boundary and inside synthesis, distillation and training: nothing lost, nothing doubled."""
+"""SIGKILL at every stage boundary, inside stages, while data is pushed: nothing lost, nothing doubled."""
 
 import json
 import os
 import signal
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,18 +18,20 @@ pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(150
 
 BOUNDARIES = (
     *("repositories", "synthesis", "validation", "distill", "gates", "curate"),
-    *("base_model", "train", "analyse"),
+    *("base_model", "train", "evaluate", "evaluate", "analyse"),
 )
+"""Stages in their order. One kind of stage comes twice: the base model's evaluation, the trained one's."""
 INSIDE = {
     "synthesis": "work/*/steps/001/*",
     "distill": "work/*/steps/001/*",
     "train": "work/*/scratch/sft/checkpoint-*/trainer_state.json",
 }
+PUSHED = "remote/files/md5/*/*"
 
 
-def finished(state: Path) -> set[str]:
-    """Stages with a published dataset."""
-    return {json.loads(path.read_text())["stage"] for path in state.glob("store/manifests/*.json")}
+def finished(state: Path) -> Counter[str]:
+    """How many datasets each stage has published."""
+    return Counter(json.loads(path.read_text())["stage"] for path in state.glob("store/manifests/*.json"))
 
 
 def kill_when(params: Path, condition: Callable[[], bool]) -> bool:
@@ -55,10 +59,21 @@ def test_a_loop_that_is_killed_again_and_again_ends_with_the_same_datasets(tmp_p
     library = tmp_path / "otherlib"
     expected = datasets(run_loop(write_params(calm, library=library)))
     params, state = write_params(rough, library=library), rough / "state"
-    kills = 0
+    seen: Counter[str] = Counter()
     for stage in BOUNDARIES:
+        seen[stage] += 1
         if pattern := INSIDE.get(stage):
-            kills += kill_when(params, lambda p=pattern: any(state.glob(p)))  # type: ignore[misc]
-        kills += kill_when(params, lambda s=stage: s in finished(state))  # type: ignore[misc]
-    assert kills >= len(BOUNDARIES)
+            assert kill_when(params, partial(_any, state, pattern)), f"ended before {pattern}"
+            assert finished(state)[stage] < seen[stage], f"{stage} was over before it was killed"
+        assert kill_when(params, partial(_published, state, stage, seen[stage])), f"ended before {stage}"
+    assert kill_when(params, partial(_any, state, PUSHED)), "ended before anything was pushed"
     assert datasets(run_loop(params)) == expected
+    assert finished(state) == Counter([*BOUNDARIES, "iteration"])
+
+
+def _published(state: Path, stage: str, count: int) -> bool:
+    return finished(state)[stage] >= count
+
+
+def _any(state: Path, pattern: str) -> bool:
+    return any(state.glob(pattern))

@@ -99,6 +99,7 @@ def test_files_that_take_no_space(tree: Tree) -> None:
     with sandbox_of("bubblewrap").open(tree, limits=SMALL) as session:
         result = session.exec(["python", "-c", code])
         assert result.killed == "disk"
+        assert result.seconds < SMALL.wall_seconds
 
 
 def test_limits_of_one_command_are_not_those_of_the_next(session: Session) -> None:

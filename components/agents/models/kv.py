@@ -23,25 +23,27 @@ class SlotLayer(DynamicLayer):  # type: ignore[misc]
     def __init__(self, keys: torch.Tensor, values: torch.Tensor) -> None:
         super().__init__()
         self._keys, self._values = keys, values
-        self._columns, self._rows = torch.empty(0), torch.empty(0)
         self.device, self.is_initialized = keys.device, True
-        self.keys, self.values = keys[:, :, :0], values[:, :, :0]
+        self.aim(torch.empty((len(keys), 0), dtype=torch.long, device=keys.device), 0)
 
     def aim(self, columns: torch.Tensor, end: int) -> None:
         """Where the next tokens go, [rows, tokens], and how many columns attention looks at."""
         self._columns, self._end = columns, end
         self._rows = torch.arange(len(columns), device=columns.device)[:, None]
+        self._expose()
 
     def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any) -> Any:
         """Write the tokens where they belong."""
         self._keys[self._rows, :, self._columns] = key_states.transpose(1, 2)
         self._values[self._rows, :, self._columns] = value_states.transpose(1, 2)
-        self.keys, self.values = self._keys[:, :, : self._end], self._values[:, :, : self._end]
         return self.keys, self.values
 
     def select(self, rows: Sequence[int]) -> None:
         """Keep some rows of the batch only."""
         self._keys, self._values = self._keys[list(rows)], self._values[list(rows)]
+        self._expose()
+
+    def _expose(self) -> None:
         self.keys, self.values = self._keys[:, :, : self._end], self._values[:, :, : self._end]
 
 

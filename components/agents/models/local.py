@@ -24,7 +24,7 @@ from components.agents.models.weights import load
 _BATCH_TOKENS = 4096
 """Of one prefill batch, padding included: bounds memory."""
 _SCORE_TOKENS = 1024
-"""The same where the logits of every token are needed."""
+"""The same where every token is scored."""
 _KEPT_TOKENS = 131_072
 """Of all conversations together: 3 GB for SmolLM2-135M in bf16."""
 _CHUNK = 16
@@ -48,8 +48,6 @@ class _Row:
     """Tokens that the model has read."""
     chooser: Chooser = field(default_factory=lambda: Chooser(0.0, 0))
     guide: Guidance | None = None
-    fresh: bool = False
-    """Whether it has just been started anew."""
     draft: list[int] = field(default_factory=list)
     """Tokens that may follow, to be read on trial."""
     declined: int = 0
@@ -135,6 +133,9 @@ class LocalModel:
     def _tokens(self, request: ModelRequest) -> list[int]:
         chat = [{"role": message.role, "content": message.content} for message in request.messages]
         text = self._tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
+        return self._encode(text)
+
+    def _encode(self, text: str) -> list[int]:
         return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def _end_tokens(self) -> frozenset[int]:
@@ -164,14 +165,14 @@ class LocalModel:
         draft, row.draft = row.draft, []
         for position in range(len(logits)):
             count = len(row.chooser.ids)
-            self._choose(row, logits[position])
-            if row.done or row.fresh or position == len(draft) or row.chooser.ids[count] != draft[position]:
+            if not self._choose(row, logits[position]):
+                return
+            if position == len(draft) or row.chooser.ids[count] != draft[position]:
                 break
             row.cached += 1
             if len(row.chooser.ids) > count + 1:
                 break  # more follows than the draft knew of
-        if not (row.done or row.fresh):
-            row.draft = self._draft(row)
+        row.draft = self._draft(row)
 
     def _avoid(self, rows: Sequence[_Row]) -> None:
         """Set up each row's chooser, with the probabilities of the sequences not to be repeated."""
@@ -200,7 +201,10 @@ class LocalModel:
 
     def _decode(self, rows: Sequence[_Row]) -> None:
         """Sample all rows together until they are done; each reads what it has not read, a few tokens at a time."""
-        slots = [row for row in rows if not self._finished(row, row.prefix)]
+        for row in rows:
+            if row.done:
+                self._store.put(row.request.conversation, row.prefix)
+        slots = [row for row in rows if not row.done]
         if not slots:
             return
         room = max(len(row.ids) + row.request.max_tokens for row in slots) - max(row.cached for row in slots)
@@ -230,26 +234,24 @@ class LocalModel:
             for index in alive:
                 row = slots[index]
                 if row.done:
-                    self._finished(row, kv.take(cache, index, row.known[: row.cached]))
+                    read = kv.take(cache, index, row.known[: row.cached])
+                    self._store.put(row.request.conversation, read)
 
-    def _finished(self, row: _Row, prefix: kv.Prefix) -> bool:
-        """Whether a row is done; if so, what the model has read of it is kept for the next turn."""
-        if row.done:
-            self._store.put(row.request.conversation, prefix)
-        return row.done
-
-    def _choose(self, row: _Row, logits: torch.Tensor) -> None:
-        said, among = self._tokenizer.decode(row.chooser.ids), self._among(row)
+    def _choose(self, row: _Row, logits: torch.Tensor) -> bool:
+        """Sample the next token, and add those that must follow it; whether the row goes on from there."""
+        said = self._tokenizer.decode(row.chooser.ids)
+        ahead = row.guide.ahead(said) if row.guide is not None else None
+        among = None if ahead is None else self._vocabulary.along(ahead)
         token = row.chooser.choose(logits.cpu(), self._allowed(row), among)
-        row.fresh = among is None and row.chooser.refused and self._start_anew(row, said)
-        if row.fresh:
-            return
+        if ahead is None and row.chooser.refused and self._start_anew(row, said):
+            return False
         row.done = token in self._ends or self._stopped(row)
         if not row.done and (forced := self._forced(row)):
             row.chooser.force(forced)
             row.done = self._stopped(row)
         if not row.done and (len(row.chooser.ids) >= row.request.max_tokens or self._astray(row)):
             row.done = row.cut = True
+        return not row.done
 
     def _start_anew(self, row: _Row, said: str) -> bool:
         """Give up an edit that the model would have change nothing: it sees no bug in that line."""
@@ -275,18 +277,11 @@ class LocalModel:
 
         return allowed
 
-    def _among(self, row: _Row) -> list[int] | None:
-        guide = row.guide
-        ahead = guide.ahead(self._tokenizer.decode(row.chooser.ids)) if guide is not None else None
-        return None if ahead is None else self._vocabulary.along(ahead)
-
     def _draft(self, row: _Row) -> list[int]:
         """Tokens likely to follow what has been sampled."""
         text = row.guide.draft(self._tokenizer.decode(row.chooser.ids)) if row.guide is not None else ""
-        room = row.request.max_tokens - len(row.chooser.ids) - 1
-        return (
-            list(self._tokenizer(text, add_special_tokens=False)["input_ids"])[: max(0, room)] if text else []
-        )
+        room = max(0, row.request.max_tokens - len(row.chooser.ids) - 1)
+        return self._encode(text)[:room] if text else []
 
     def _forced(self, row: _Row) -> list[int]:
         """The tokens that must follow: not sampled one by one, but read all at once."""
@@ -296,11 +291,8 @@ class LocalModel:
         if not text:
             return []
         # As the whole would be divided into tokens, if what is there agrees with that.
-        ids = list(self._tokenizer(said + text, add_special_tokens=False)["input_ids"])
-        count = len(row.chooser.ids)
-        if ids[:count] == row.chooser.ids:
-            return ids[count:]
-        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+        ids, count = self._encode(said + text), len(row.chooser.ids)
+        return ids[count:] if ids[:count] == row.chooser.ids else self._encode(text)
 
     @cached_property
     def _vocabulary(self) -> Vocabulary:
@@ -315,9 +307,9 @@ class LocalModel:
     def _astray(self, row: _Row) -> bool:
         """Whether the text that must begin has not begun in time: the rest would be for nothing."""
         request = row.request
-        if not request.begin or len(row.chooser.ids) < request.begin_tokens:
+        if not request.begin or len(row.chooser.ids) != request.begin_tokens:
             return False
-        return request.begin not in self._tokenizer.decode(row.chooser.ids[: 2 * request.begin_tokens])
+        return request.begin not in self._tokenizer.decode(row.chooser.ids)
 
     def _run(self, batch: Sequence[_Piece]) -> tuple[torch.Tensor, Cache]:
         """Read pieces together: hidden states [rows, tokens, size], and the cache."""

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from components.agents.checks import Checks
 from components.agents.config import AgentLimits, ScaffoldConfig
 from components.agents.source import spans
-from components.agents.spectrum import Localization
+from components.agents.spectrum import Localization, Suspect
 from components.records.task import Task
 from components.sandbox.base import Session, UnsafePathError
 
@@ -67,22 +67,25 @@ class ToolContext:
     viewed: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Path to the lines that were looked at last."""
 
+    def suspects(self) -> list[Suspect]:
+        """What the last localisation found, most suspicious first, without functions that were given up."""
+        found = self.localization.suspects if self.localization else ()
+        return [item for item in found if item.place not in self.tried]
+
     def known_functions(self) -> list[tuple[str, str]]:
         """(path, name) of functions that searches have led to, without those given up.
 
         The most suspicious ones that a localisation lists, and those of files that a query has found.
         """
-        suspects = self.localization.suspects if self.localization else ()
-        places = [(item.path, item.function) for item in suspects]
-        known = set([place for place in places if place not in self.tried][: self.scaffold.search_hits])
+        known = {item.place for item in self.suspects()[: self.scaffold.search_hits]}
         known |= {(path, span.name) for path in self.found for span in spans(self.text(path) or "")}
         return sorted(known - self.tried)
 
-    def alternatives(self) -> list[tuple[str, str]]:
-        """Other suspects than the function viewed last, none of them given up."""
-        suspects = self.localization.suspects if self.localization else ()
-        places = [(item.path, item.function) for item in suspects if item.score >= WORTH_A_LOOK]
-        return [place for place in places if place not in self.tried and place != self.last_function]
+    def alternative(self) -> bool:
+        """Whether another function than the one viewed last is suspicious enough to be worth a look."""
+        return any(
+            item.score >= WORTH_A_LOOK and item.place != self.last_function for item in self.suspects()
+        )
 
     def text(self, path: str) -> str | None:
         """A file of the repository as text; None if there is none."""

@@ -34,9 +34,8 @@ def _localize(context: ToolContext) -> Outcome:
 
 def listing(context: ToolContext) -> str:
     """The most suspicious functions that have not been given up."""
-    suspects = context.localization.suspects if context.localization else ()
-    left = [item for item in suspects if (item.path, item.function) not in context.tried] or list(suspects)
-    rows = left[: context.scaffold.search_hits]
+    found = context.localization.suspects if context.localization else ()
+    rows = (context.suspects() or found)[: context.scaffold.search_hits]
     return "\n".join(f"{row.path}::{row.function} {int(row.score * 9 + 0.5)}" for row in rows)
 
 
