@@ -67,13 +67,30 @@ class ScaffoldConfig(BaseModel):
         True,
         description="A local model samples only calls that can be carried out: known functions, lines on view.",
     )
+    edits: Literal["ranked", "sampled"] = Field(
+        "ranked",
+        description="`ranked`: a guided model of temperature 0 makes its edits of a view in the order of their "
+        "probability; `sampled`: one token after another, further ones at `retry_temperature`.",
+    )
+    edit_lines: int = Field(
+        1,
+        ge=1,
+        description="Lines that an edit of a guided model may be about; more come along to be unique.",
+    )
     edits_per_line: int = Field(
-        1, ge=1, description="Failed edits of a line, after which a guided model must choose another line."
+        3, ge=1, description="Failed edits of a line, after which a guided model must choose another line."
     )
     edits_per_view: int = Field(
-        5, ge=1, description="Failed edits after which the last view is taken back too, to look elsewhere."
+        4, ge=1, description="Failed edits after which the last view is taken back too, to look elsewhere."
     )
     search_hits: int = Field(4, ge=1, description="Rows of a search.")
+    views_offered: int = Field(
+        1,
+        ge=1,
+        description="Of the functions that a localisation lists, how many of the first ones not given up a guided "
+        "model may view. The order of the list is better than what a model of 135M parameters learns from it: "
+        "on 67 held-out bugs the first was the right one 47 times, and the one that the model chose 38 times.",
+    )
     formula: Literal["ochiai", "op2"] = Field("ochiai", description="Suspiciousness of a line.")
     localize_tests: int = Field(
         30,

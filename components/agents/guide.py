@@ -1,24 +1,21 @@
 """What a turn may still become: guided decoding for models that we sample ourselves.
 
 A call must be one that can be carried out: a known function to view, a line on view to replace, by another
-text than itself, and not a line that has been tried often enough. A model without the means to be guided
-(a server) is told so afterwards, by the tools; both see the same observations.
+text than itself that leaves the file Python, and not a line that has been tried often enough. A model without the
+means to be guided (a server) is told so afterwards, by the tools; both see the same observations.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from components.agents.models.base import Guidance
-from components.agents.toolcall import Call, render
+from components.agents.toolcall import Call, parse, render
 
 MOST_LINES = 3
 """Lines of the longest text to be replaced that is offered."""
 
 _END = "\n</function>"
-_ANCHOR = 4
-"""Characters that new and old text must have in common for the old to be followed further."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +34,8 @@ class Guide:
     begins: frozenset[str]
     edits: Mapping[str, str]
     """Beginning of an edit, up to its new text, to the old text: which the new one must not be."""
+    can: Callable[[Call], bool] = field(default=lambda call: True, compare=False)
+    """Whether an edit can be carried out."""
 
     @cached_property
     def _starts(self) -> list[str]:
@@ -57,30 +56,20 @@ class Guide:
                 return not new.startswith(f"{old}</")
         return False
 
-    def draft(self, text: str) -> str:
-        """The rest of the text that is being replaced: most of it stays as it is."""
-        begin = next((begin for begin in self.edits if text.startswith(begin)), None)
-        if begin is None:
-            return ""
-        old, new = self.edits[begin], text[len(begin) :]
-        if old.startswith(new):
-            return old[len(new) :]
-        tail = new[-_ANCHOR:]
-        at = old.find(tail) if len(tail) == _ANCHOR else -1
-        return old[at + _ANCHOR :] if at >= 0 else ""
+    @cached_property
+    def idle(self) -> Mapping[str, str]:
+        """Beginning of an edit to the whole turn that would change nothing."""
+        return {begin: f"{begin}{old}</parameter>{_END}" for begin, old in self.edits.items()}
 
-    def without(self, text: str) -> "Guide | None":
-        """The guide without edits of the line that this edit was about to replace by itself."""
-        begin = next((begin for begin in self.edits if text.startswith(begin)), None)
-        if begin is None or not self.edits[begin].startswith(text[len(begin) :]):
-            return None
-        line_end = begin.index("\n", begin.index("<parameter=old>")) + 1
-        left = {key: old for key, old in self.edits.items() if not key.startswith(begin[:line_end])}
-        return Guide(self.whole, self.begins, left) if left or self.whole else None
+    def settled(self, text: str) -> bool:
+        """Whether every turn that begins so is an edit."""
+        some = any(begin.startswith(text) for begin in self.edits)
+        others = {*self.whole, *self.begins}
+        return some and not any(one.startswith(text) or text.startswith(one) for one in others)
 
-    def closed_to(self, other: "Guidance") -> frozenset[str]:
-        """Edits that this guide allows and the other does not."""
-        return frozenset(begin for begin in self.edits if not other.allows(begin))
+    def fits(self, text: str) -> bool:
+        """Whether a whole turn is allowed, and an edit that can be carried out."""
+        return self.allows(text) and self.can(parse(text))
 
     def ahead(self, text: str) -> Ahead | None:
         """What may follow; None where the turn is past its beginning, and nearly anything may."""
@@ -105,35 +94,48 @@ def views(functions: Iterable[tuple[str, str]]) -> frozenset[str]:
     return frozenset(render(Call("view", {"path": path, "function": name})) for path, name in functions)
 
 
-def edits(path: str, shown: Sequence[str], spent: Iterable[str]) -> dict[str, str]:
-    """Beginnings of edits that replace one or a few lines on view, but not those tried often enough.
+def edits(path: str, shown: Sequence[str], spent: Iterable[str], most: int = 1) -> dict[str, str]:
+    """Beginnings of edits that replace a line on view, but not those tried often enough.
 
-    Where some lines are marked as executed by failing tests, only those are offered, and the first one (the
-    head of a function, executed at import): what no failing test executes does not make it fail.
+    Lines above come along where the line alone is not unique, or else those below: what the edit tool wants, and
+    what demonstrations do. Where some lines are marked as executed by failing tests, only those are offered, and
+    the first one (the head of a function, executed at import): what no failing test executes does not make it fail.
 
     Args:
         path: The file.
         shown: What a view answered: `9|source` lines, `...` where lines are left out.
         spent: First lines of texts that have been replaced often enough.
+        most: Lines that an edit may be about.
     """
     closed = frozenset(spent)
     source = [source_of(row) for row in shown]
     marked = any(row[:1].isdigit() for row in shown)
     found: dict[str, str] = {}
     for start, line in enumerate(source):
-        if line is None or not line.strip() or line in closed:
+        if line is None or not line.strip() or (marked and start and not shown[start][:1].isdigit()):
             continue
-        if marked and start and not shown[start][:1].isdigit():
-            continue
-        for end in range(start + 1, min(start + MOST_LINES, len(source)) + 1):
-            lines = source[start:end]
-            if None in lines:
-                break
-            if _times(source, lines) == 1:  # the edit tool wants one place
+        for end in range(start + 1, min(start + most, len(source)) + 1):
+            if (lines := _unique(source, start, end)) and lines[0] not in closed:
                 old = "".join(f"{item}\n" for item in lines)
                 head = render(Call("edit", {"path": path, "old": old}))
                 found[f"{head.removesuffix('</function>')}<parameter=new>"] = old
     return found
+
+
+def _unique(source: Sequence[str | None], start: int, end: int) -> list[str]:
+    """These lines and as many of those above, or else below, as make them unique; none if that takes too many."""
+    while True:
+        lines = [line for line in source[start:end] if line is not None]
+        if len(lines) < end - start or len(lines) > max(MOST_LINES, end - start):
+            return []
+        if _times(source, lines) == 1:
+            return lines
+        if start and source[start - 1] is not None:
+            start -= 1
+        elif end < len(source):
+            end += 1
+        else:
+            return []
 
 
 def _times(source: Sequence[str | None], lines: Sequence[str | None]) -> int:

@@ -22,6 +22,7 @@ from components.agents.scaffold import tool_schemas
 from components.agents.toolcall import Call, MalformedCall, parse, render
 from components.agents.tools import TOOLS, Outcome, ToolContext
 from components.agents.tools.base import normal_path
+from components.agents.tools.edit import Change, plan
 from components.agents.tools.search import listing
 from components.agents.transcript import path
 from components.records.base import canonical_json
@@ -62,7 +63,6 @@ class Rollout:
         self._samples: dict[str, list[tuple[int, ...]]] = {}
         self._failed_edits: set[tuple[str, str, str]] = set()
         self._edits_since_view = 0
-        self._declined: set[str] = set()
         self._line_edits: Counter[tuple[str, str]] = Counter()
         self._malformed = 0
 
@@ -87,6 +87,7 @@ class Rollout:
             seed=int.from_bytes(seed[:4], "big"),
             avoid=tuple(ids for ids in earlier if ids) if self.scaffold.unique_retries else (),
             guide=self._guide() if self.scaffold.guided else None,
+            ranked=self.scaffold.edits == "ranked" and not self.scaffold.temperature,
             tools=self._tools,
             tests_visible=self.job.tests_visible,
             conversation=self.job.key,
@@ -118,18 +119,17 @@ class Rollout:
                 for (other, line), count in self._line_edits.items()
                 if other == path and count >= self.scaffold.edits_per_line
             ]
-            edits |= guide.edits(path, step.observations[-1].content.split("\n"), spent)
-        return Guide(
-            frozenset(whole),
-            frozenset(begins),
-            {begin: old for begin, old in edits.items() if begin not in self._declined},
-        )
+            shown = step.observations[-1].content.split("\n")
+            edits |= guide.edits(path, shown, spent, self.scaffold.edit_lines)
+        return Guide(frozenset(whole), frozenset(begins), edits, self._can)
+
+    def _can(self, call: Call) -> bool:
+        return isinstance(plan(call.arguments, self.context), Change)
 
     def take(self, reply: ModelReply) -> None:
         """Carry out a sampled turn and record it, taken back or not."""
         started = time.monotonic()
         self._samples.setdefault(_digest(self.messages()), []).append(reply.token_ids)
-        self._declined |= reply.declined
         call, outcome, fixed = self._act(reply)
         failed_edit = call is not None and call.name == "edit" and not fixed
         policy = self.scaffold.on_failed_edit if failed_edit else self.scaffold.on_failed_call
@@ -248,7 +248,9 @@ class Rollout:
             return ExitStatus.LOOPED
         if (
             self.usage.prompt_tokens + self.usage.completion_tokens >= limits.max_tokens
-            or reply.prompt_tokens + reply.completion_tokens >= limits.max_context_tokens
+            # What a model has read only to compare turns is no part of the context.
+            or reply.prompt_tokens + (len(reply.token_ids) or reply.completion_tokens)
+            >= limits.max_context_tokens
         ):
             return ExitStatus.TOKEN_LIMIT
         if self.usage.seconds >= limits.wall_seconds:

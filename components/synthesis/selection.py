@@ -46,7 +46,11 @@ def order(seed: int, name: str) -> bytes:
 def _capped(
     tickets: Iterable[Ticket], seed: int, limit: int, weights: Mapping[str, float]
 ) -> Iterable[Ticket]:
-    """At most `limit` per function: one of each strategy first, then a second of each, and so on."""
+    """At most `limit` per function: one of each strategy first, then a second of each, and so on.
+
+    A strategy of half the weight has its turn half as often: a first one of it comes along with the second of
+    another.
+    """
     groups: dict[tuple[str, str], dict[str, list[tuple[bytes, Ticket]]]] = defaultdict(
         lambda: defaultdict(list)
     )
@@ -55,8 +59,8 @@ def _capped(
             groups[ticket.path, ticket.function][ticket.strategy].append((order(seed, ticket.id), ticket))
     for strategies in groups.values():
         rounds = [
-            (turn, place, ticket)
-            for queue in strategies.values()
+            ((turn + 1) / weights.get(strategy, 1.0), place, ticket)
+            for strategy, queue in strategies.items()
             for turn, (place, ticket) in enumerate(sorted(queue))
         ]
         yield from (ticket for _, _, ticket in sorted(rounds)[:limit])

@@ -36,7 +36,7 @@ class SynthesisStage:
     """Inputs: `repositories`, and `mix` (the previous iteration's analysis) where there is one."""
 
     name: str = "synthesis"
-    version: int = 1
+    version: int = 2
 
     def run(self, config: SynthesisConfig, inputs: Mapping[str, Dataset], out: Output) -> None:
         """Write `candidates` and `rejected`.

@@ -2,8 +2,8 @@
 
 1. The coverage map names the tests that can notice the change; with none, nothing is run.
 2. Those run on the buggy tree, in a warm interpreter (`warm`). None fails: no bug that a test shows.
-3. Every test of the same files (or the full suite, as `confirm` says) runs on it in another process; what
-   differs from the first run is flaky.
+3. Those and neighbours in the same files (or the full suite, as `confirm` says) run on it in another process;
+   what differs from the first run is flaky.
 4. In fresh sandboxes, along the path that grades submissions: the buggy tree as it is must score 0, with
    each fail-to-pass test failing and each pass-to-pass test passing; the fix must score 1.
 """
@@ -65,9 +65,17 @@ class Prover:
         covering = tuple(test for test in self.subject.tests.tests if test in found)
         share = {"all": 1.0, "sample": self.config.confirm_share, "none": 0.0}[self.config.confirm]
         confirmed = unit(self.config.seed, "confirm", candidate.id) < share
-        around = self.subject.tests.tests if confirmed else self.subject.tests.same_files(covering)
+        around = self.subject.tests.tests if confirmed else self._around(covering, candidate.id)
         files = {path: data for path, data in files.items() if data != pristine[path]}
         return Trial(candidate, files, covering, around, confirmed)
+
+    def _around(self, covering: tuple[str, ...], name: str) -> tuple[str, ...]:
+        """No more neighbours than may be kept: what does not execute the change cannot tell much of it."""
+        return self.subject.tests.around(covering, self.config.max_pass_to_pass, self._order(name))
+
+    def _order(self, name: str) -> Callable[[str], float]:
+        """Neighbours in an order that depends on the candidate and their names alone."""
+        return lambda test: unit(self.config.seed, "keep", name, test)
 
     def _decide(self, trial: Trial, runs: Sequence[TestRun]) -> Task:
         """What the warm runs say, and then the rest of the proof."""
@@ -137,7 +145,8 @@ class Prover:
         # What passes far away is kept only when nothing near does: it says little about the change, and
         # whether it was run at all depends on `confirm`.
         near = [test for test in trial.passing if test.partition("::")[0] in files] or trial.passing
-        order = sorted(near, key=lambda t: (t not in covering, unit(self.config.seed, "keep", trial.id, t)))
+        place = self._order(trial.id)
+        order = sorted(near, key=lambda test: (test not in covering, place(test)))
         kept = set(order[: self.config.max_pass_to_pass])
         return tuple(test for test in self.subject.tests.tests if test in kept)
 

@@ -1,6 +1,6 @@
 """Which tests can notice a change: read off the coverage map, without running anything."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from components.records.repository import BaselineTest, Coverage, TestStatus
@@ -46,10 +46,13 @@ class CoverageMap:
             wanted = source.influence([0])
         return tuple(t for t in self.tests if not wanted.isdisjoint(self.lines.get(t, {}).get(path, ())))
 
-    def same_files(self, tests: Iterable[str]) -> tuple[str, ...]:
-        """Every test that counts in the files of the given ones."""
-        files = {test.partition("::")[0] for test in tests}
-        return tuple(test for test in self.tests if test.partition("::")[0] in files)
+    def around(self, tests: Iterable[str], most: int, order: Callable[[str], float]) -> tuple[str, ...]:
+        """The given tests and the first `most` others of their files, in that order."""
+        given = frozenset(tests)
+        files = {test.partition("::")[0] for test in given}
+        others = [test for test in self.tests if test not in given and test.partition("::")[0] in files]
+        chosen = given.union(sorted(others, key=order)[:most])
+        return tuple(test for test in self.tests if test in chosen)
 
     def breadth(self, test: str) -> int:
         """How many lines a test executes: the fewer, the more it tells."""

@@ -32,7 +32,7 @@ class ValidationStage:
     """Keeps what is proven a bug, and says of everything else why not."""
 
     name = "validation"
-    version = 1
+    version = 2
 
     def run(self, config: ValidationConfig, inputs: Mapping[str, Dataset], out: Output) -> None:
         """Inputs `repositories` and `candidates`; tables `tasks` and `rejected`."""

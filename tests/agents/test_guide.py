@@ -12,10 +12,17 @@ from tests.grading.support import one_bug
 SHOWN = [".|def f(a):", "...", "9>    x = a", "5|    x = a", ".|", "3|    return x", ".|    rest"]
 
 
-def test_lines_on_view_can_be_replaced_alone_or_with_those_below() -> None:
+def test_a_line_on_view_can_be_replaced_with_what_makes_it_unique() -> None:
     olds = set(edits("m.py", SHOWN, []).values())
-    assert "    return x\n" in olds and "def f(a):\n" in olds
-    assert "    x = a\n" not in olds  # twice on view: the edit tool would refuse
+    # The first of two equal lines has nothing above it; the second has the first.
+    assert olds == {"def f(a):\n", "    x = a\n    x = a\n", "    return x\n"}
+    above = [".|def f(a):", "5|    x = a", "5|    y = a", "5|    x = a"]
+    assert "    y = a\n    x = a\n" in set(edits("m.py", above, []).values())
+    assert "def f(a):\n    x = a\n" in set(edits("m.py", above, []).values())
+
+
+def test_edits_of_several_lines_where_they_are_wanted() -> None:
+    olds = set(edits("m.py", SHOWN, [], 3).values())
     assert {"    x = a\n    x = a\n", "    x = a\n\n", "    x = a\n\n    return x\n"} <= olds
     assert not any(old.startswith(("\n", "    rest")) or "..." in old for old in olds)
 
@@ -26,8 +33,7 @@ def test_where_nothing_is_known_to_be_executed_any_line_may_be_replaced() -> Non
 
 
 def test_lines_that_have_been_tried_are_closed_with_all_that_begins_with_them() -> None:
-    olds = set(edits("m.py", SHOWN, ["    x = a"]).values())
-    assert olds == {"def f(a):\n", "    return x\n", "    return x\n    rest\n"}
+    assert set(edits("m.py", SHOWN, ["    x = a"]).values()) == {"def f(a):\n", "    return x\n"}
 
 
 def every_prefix(guide: Guide, text: str) -> bool:
@@ -57,20 +63,20 @@ def test_what_may_follow_is_known_until_anything_may() -> None:
     assert nothing is not None and not nothing.closed | nothing.open
 
 
-def test_a_line_that_would_be_replaced_by_itself_is_closed() -> None:
-    guide = Guide(frozenset(), frozenset(), edits("m.py", SHOWN, []))
-    same = edit("    return x\n", "    return x\n", "m.py").partition("</parameter>\n</function>")[0]
-    left = guide.without(same)
-    assert left is not None and not left.allows(same)
-    assert {left.edits[begin] for begin in left.edits} == {
-        old for old in guide.edits.values() if not old.startswith("    return x")
-    }
-    assert guide.closed_to(left) == guide.edits.keys() - left.edits.keys()
-    assert guide.closed_to(guide) == frozenset()
-    other = edit("    return x\n", "    return y\n", "m.py")
-    assert guide.without(other) is None and guide.without("<function=edit>") is None
-    one = Guide(frozenset(), frozenset(), edits("m.py", [".|x = 1"], []))
-    assert one.without(edit("x = 1\n", "x", "m.py").partition("</parameter>\n</function>")[0]) is None
+def test_edits_that_change_nothing_or_cannot_be_carried_out() -> None:
+    def can(call: Call) -> bool:
+        return "y" in call.arguments["new"]
+
+    begins = frozenset({"<function=bash>\n"})
+    guide = Guide(frozenset({SUBMIT}), begins, edits("m.py", SHOWN, []), can)
+    assert edit("    return x\n", "    return x\n", "m.py") in guide.idle.values()
+    assert guide.idle.keys() == guide.edits.keys()
+    assert not any(guide.fits(turn) for turn in guide.idle.values())
+    assert guide.fits(edit("    return x\n", "    return y\n", "m.py"))
+    assert not guide.fits(edit("    return x\n", "    return z\n", "m.py"))
+    assert not guide.fits(edit("    return y\n", "    return x\n", "m.py"))  # not on view
+    assert guide.settled("<function=ed") and guide.settled("<function=edit>\n<parameter=path>m")
+    assert not any(guide.settled(text) for text in ("", "<function=", "<function=bash>\nx", SUBMIT, "other"))
 
 
 def test_whole_calls_and_free_beginnings() -> None:
@@ -92,7 +98,7 @@ def test_a_rollout_guides_by_what_the_model_has_seen(bench: Bench, guided: bool)
         requests.append(request)
         return script[len(requests) - 1]
 
-    bench.run(model, [one_bug()], scaffold=ScaffoldConfig(guided=guided), graded=False)
+    bench.run(model, [one_bug()], scaffold=ScaffoldConfig(guided=guided, edits_per_line=1), graded=False)
     guides = [request.guide for request in requests]
     if not guided:
         assert guides == [None] * 5

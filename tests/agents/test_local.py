@@ -1,6 +1,7 @@
 """transformers in this process, with a tiny random model."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,12 @@ import pytest
 import torch
 from transformers import LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
 
-from components.agents.guide import Guide
-from components.agents.models import make_model
+from components.agents.guide import Ahead, Guide
+from components.agents.models import local, make_model
 from components.agents.models.base import ModelReply, ModelRequest
 from components.agents.models.config import LocalConfig
 from components.agents.models.local import LocalModel
+from components.agents.models.ranking import KEPT, PER_TEXT
 from components.records.errors import ConfigError
 from components.records.training import Message
 from components.store import Store, Workspace, execute
@@ -158,70 +160,105 @@ def test_what_must_follow_is_read_at_once(model: LocalModel, monkeypatch: pytest
         assert may.allows(alone.text)
 
 
-class _Undrafted(Guide):
-    def draft(self, text: str) -> str:
-        return ""
+class Few:
+    """A guide to a few edits of two words, which end with a full stop."""
+
+    begins = ("fix one to", "fix other to")
+
+    @property
+    def idle(self) -> dict[str, str]:
+        return {begin: f"{begin} the dog runs." for begin in self.begins}
+
+    def ahead(self, text: str) -> Ahead | None:
+        left = frozenset(begin.removeprefix(text) for begin in self.begins if begin.startswith(text))
+        return Ahead(frozenset(), left) if left else None
+
+    def allows(self, text: str) -> bool:
+        return True
+
+    def settled(self, text: str) -> bool:
+        return True
+
+    def fits(self, text: str) -> bool:
+        return not text.endswith("to.")
 
 
-def test_a_draft_changes_no_turn(model: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    head = "<function=edit>\n<parameter=path>a.py</parameter>\n<parameter=old>"
-    begins = [f"{head}{old}\n</parameter>\n<parameter=new>" for old in ("x = 1", "y = 2")]
-    fields: dict[str, Any] = {"max_tokens": 70, "temperature": 0.7, "seed": 5}
-    free = _Undrafted(frozenset(), frozenset(), dict.fromkeys(begins, "never"))
-    asked = [request(words, guide=free, conversation=str(words), **fields) for words in (4, 8, 6)]
-    plain = model.generate(asked)
-    steps: list[int] = []
-    forward = model._forward
-
-    def counted(*arguments: Any, **named: Any) -> torch.Tensor:
-        steps.append(1)
-        return forward(*arguments, **named)
-
-    monkeypatch.setattr(model, "_forward", counted)
-    for one, reply in zip(asked, plain, strict=True):
-        begin = next(begin for begin in begins if reply.text.startswith(begin))
-        said = reply.text[len(begin) :]
-        # Right, right at first, and right again after a difference; long, so that it is never said whole.
-        for old in (f"{said} and more", f"{said[:9]}?? and more", f"{said[:6]}~{said[6:]} and more"):
-            drafted = Guide(frozenset(), frozenset(), dict.fromkeys(begins, old))
-            model.begin()
-            steps.clear()
-            [again] = model.generate([replace(one, guide=drafted)])
-            assert again.token_ids == reply.token_ids
-            assert again.logprobs == pytest.approx(reply.logprobs, abs=1e-4)
-            assert len(steps) < len(reply.token_ids) - 8
+@contextmanager
+def leaning(model: LocalModel, text: str) -> Iterator[None]:
+    """The model says hardly anything but these words."""
+    bias = torch.zeros(model._model.lm_head.out_features)
+    bias[model._encode(text)] = 12.0
+    bias[model._encode(".")] = 14.0
+    hook = model._model.lm_head.register_forward_hook(lambda module, args, output: output + bias)
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
-def test_a_model_that_would_change_nothing_looks_at_another_line(model: LocalModel) -> None:
-    head = "<function=edit>\n<parameter=path>a.py</parameter>\n<parameter=old>"
-    begins = [f"{head}{old}\n</parameter>\n<parameter=new>" for old in ("x = 1", "y = 2", "z = 3")]
-    free = Guide(frozenset(), frozenset(), dict.fromkeys(begins, "never"))
-    asked = [request(words, guide=free, max_tokens=60, conversation=str(words)) for words in (4, 8, 6)]
-    plain = model.generate(asked)
-    guides = []
-    for reply in plain:  # what it would say is what is there already
-        begin = next(begin for begin in begins if reply.text.startswith(begin))
-        olds = {other: "never" for other in begins} | {begin: reply.text[len(begin) :][:3]}
-        guides.append((begin, Guide(frozenset(), frozenset(), olds)))
+def walk(model: LocalModel, asked: ModelRequest) -> list[tuple[float, tuple[int, ...]]]:
+    """Every place where an edit may go another way, completed without cache or draft."""
 
-    class Same(Guide):
-        def allows(self, text: str) -> bool:
-            return super().allows(text) and not any(
-                old != "never" and text.startswith(f"{begin}{old}") for begin, old in self.edits.items()
-            )
+    def scores(turn: Sequence[int]) -> torch.Tensor:
+        logits = model._model(torch.tensor([[*prompt, *turn]])).logits
+        return torch.log_softmax(logits[0].float(), dim=-1)[len(prompt) - 1 :]
 
-    model.begin()
-    fussy = [
-        request(
-            words, guide=Same(guide.whole, guide.begins, guide.edits), max_tokens=60, conversation=str(words)
-        )
-        for words, (_, guide) in zip((4, 8, 6), guides, strict=True)
+    prompt = model._tokens(asked)
+    begun: list[tuple[float, list[int], int]] = []
+    for begin, turn in Few().idle.items():
+        here: list[tuple[float, list[int], int]] = []
+        tokens, known = model._encode(turn), scores(model._encode(turn))
+        for at in range(len(model._encode(begin)), len(tokens)):
+            before = sum(float(known[place][tokens[place]]) for place in range(at))
+            for token in known[at].topk(7).indices.tolist():
+                if token != tokens[at]:
+                    here.append((before + float(known[at][token]), [*tokens[:at], token], len(tokens)))
+        begun += sorted(here, reverse=True)[:PER_TEXT]
+    found = []
+    for score, turn_ids, length in sorted(begun, reverse=True)[:KEPT]:
+        while "." not in model._tokenizer.decode(turn_ids) and len(turn_ids) < length + 16:
+            value, token = scores(turn_ids)[-1].max(dim=-1)
+            turn_ids.append(int(token))
+            score += float(value)
+        if "." in model._tokenizer.decode(turn_ids):
+            found.append((score, tuple(turn_ids)))
+    return sorted(found, reverse=True)
+
+
+def test_edits_are_ranked_as_a_walk_through_all_of_them_would(
+    model: LocalModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "_READINGS", 40)
+    asked = [
+        request(words, guide=Few(), ranked=True, stop=(".",), max_tokens=60, conversation=str(words))
+        for words in (3, 12, 7)
     ]
-    for (begin, _), before, reply in zip(guides, plain, model.generate(fussy), strict=True):
-        assert reply.declined == {begin} and not reply.text.startswith(begin)
-        assert any(reply.text.startswith(other) for other in begins)
-        assert reply.completion_tokens > len(reply.token_ids)
-        assert before.declined == frozenset()
+    with leaning(model, " cat dog runs jumps and"), torch.inference_mode():
+        expected = [walk(model, one) for one in asked]
+        said: list[list[tuple[int, ...]]] = [[], [], []]
+        for turn in range(3):
+            replies = model.generate(
+                [replace(one, avoid=tuple(ids)) for one, ids in zip(asked, said, strict=True)]
+            )
+            for ids, reply in zip(said, replies, strict=True):
+                ids.append(reply.token_ids)
+                assert reply.finish == "stop" and len(reply.logprobs) == len(reply.token_ids)
+                # Ranked once; what comes next has been read already.
+                assert (reply.completion_tokens > len(reply.token_ids)) == (turn == 0)
+    for found, ids in zip(expected, said, strict=True):
+        fitting = [turn for _, turn in found if not model._tokenizer.decode(turn).endswith("to.")]
+        assert ids == fitting[:3]
+
+
+def test_where_no_edit_is_found_the_turn_is_sampled(model: LocalModel) -> None:
+    class None_(Few):
+        def fits(self, text: str) -> bool:
+            return False
+
+    asked = request(4, guide=None_(), ranked=True, stop=(".",), conversation="a")
+    free = request(4, guide=None_(), stop=(".",), conversation="b")
+    replies = model.generate([asked, free])
+    assert replies[0].token_ids == replies[1].token_ids != ()
 
 
 def test_the_stop_token_is_no_text(loaded: LocalModel) -> None:

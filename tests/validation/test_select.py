@@ -57,5 +57,6 @@ def test_what_runs_at_import_reaches_every_test_of_the_file() -> None:
 
 
 def test_neighbours_and_breadth() -> None:
-    assert TESTS.same_files(["t.py::pos"]) == ("t.py::neg", "t.py::pos")
+    assert TESTS.around(["t.py::pos"], 5, len) == ("t.py::neg", "t.py::pos")
+    assert TESTS.around(["t.py::pos"], 0, len) == ("t.py::pos",)
     assert TESTS.breadth("t.py::pos") == 2 and TESTS.breadth("u.py::other") == 0

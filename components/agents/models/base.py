@@ -30,14 +30,15 @@ class Guidance(Protocol):
     def ahead(self, text: str) -> Continuations | None:
         """What may follow this text; None where it is easier to say what may not (`allows`)."""
 
-    def draft(self, text: str) -> str:
-        """What is likely to follow this text, to be read on trial; empty where there is no telling."""
+    @property
+    def idle(self) -> Mapping[str, str]:
+        """Beginnings of edits, to whole turns that would change nothing: they are not allowed, but nearly."""
 
-    def without(self, text: str) -> "Guidance | None":
-        """The guide for a fresh start, where a token after this text was refused; None to go on with another."""
+    def settled(self, text: str) -> bool:
+        """Whether every allowed turn that begins with this text is one of those edits."""
 
-    def closed_to(self, other: "Guidance") -> frozenset[str]:
-        """Beginnings that this guide allows and the other does not."""
+    def fits(self, text: str) -> bool:
+        """Whether a whole turn is allowed and can be carried out."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ class ModelRequest:
     """Token ids already sampled in this very context: a model that can, samples without replacement."""
     guide: Guidance | None = None
     """Sample only turns that it allows, if the model can."""
+    ranked: bool = False
+    """Of the guide's edits take the most probable one that is not among `avoid`, if the model can."""
     tools: tuple[Mapping[str, JsonValue], ...] = ()
     """JSON schemas of the tools, for servers with native tool calls."""
     tests_visible: bool = True
@@ -87,8 +90,6 @@ class ModelReply:
     token_ids: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
     finish: Literal["stop", "length"] = "stop"
-    declined: frozenset[str] = frozenset()
-    """Beginnings that the model saw no way on from, tried before this turn."""
     seconds: float = 0.0
     dollars: float = 0.0
 

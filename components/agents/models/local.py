@@ -2,12 +2,15 @@
 
 A turn costs what is new in it: keys and values of the conversation so far are kept (`kv`). Rows that end
 leave the batch. Where a guide leaves one way on only, its tokens are read at once in place of being sampled (the
-jump-forward decoding of SGLang). Each row samples from its own seed, so it does not matter beside whom.
+jump-forward decoding of SGLang). Edits may be ranked in place of being sampled (`ranking`): a conversation that was
+taken back goes on with the next one, at no cost. Each row samples from its own seed, so it does not matter beside
+whom.
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +20,7 @@ from transformers import Cache
 from components.agents.models import kv
 from components.agents.models.base import Guidance, ModelReply, ModelRequest
 from components.agents.models.config import LocalConfig
+from components.agents.models.ranking import Hypothesis, best, hopeless, variants
 from components.agents.models.sampling import Chooser, Tried
 from components.agents.models.vocabulary import Vocabulary, certain
 from components.agents.models.weights import load
@@ -29,10 +33,14 @@ _KEPT_TOKENS = 131_072
 """Of all conversations together: 3 GB for SmolLM2-135M in bf16."""
 _CHUNK = 16
 """Tokens that a row reads at a time while it is sampled."""
+_LIKE = 24
+"""Tokens by which pieces may differ that are of like length."""
 _SPARSE = 0.7
 """Share of rows still alive at which those that are done are taken out of the batch."""
-_DECLINES = 8
-"""Fresh starts of one turn."""
+_READINGS = 6
+"""Of an edit that is being completed: more often it leaves its draft in hopeless ones only."""
+_LONGER = 16
+"""Tokens by which an edit may be longer than one that changes nothing."""
 _TAIL = 12
 """Tokens looked at for a stop text."""
 
@@ -48,11 +56,10 @@ class _Row:
     """Tokens that the model has read."""
     chooser: Chooser = field(default_factory=lambda: Chooser(0.0, 0))
     guide: Guidance | None = None
-    draft: list[int] = field(default_factory=list)
-    """Tokens that may follow, to be read on trial."""
-    declined: int = 0
-    wasted: int = 0
-    """Tokens of turns that were started and given up."""
+    edits: bool = False
+    """The turn is an edit, to be chosen by rank."""
+    read: int = 0
+    """Tokens that were read to compare turns."""
     done: bool = False
     cut: bool = False
 
@@ -63,13 +70,8 @@ class _Row:
 
     @property
     def behind(self) -> int:
-        """Tokens that the model has not read yet, without the draft."""
+        """Tokens that the model has not read yet."""
         return len(self.ids) + len(self.chooser.ids) - self.cached
-
-    @property
-    def unread(self) -> list[int]:
-        """Those tokens, and the draft."""
-        return [*self.known[self.cached :], *self.draft]
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,8 @@ class _Piece:
     prefix: kv.Prefix
     shared: int
     ids: Sequence[int]
+    index: int = 0
+    """Where it came from."""
 
 
 class LocalModel:
@@ -104,11 +108,13 @@ class LocalModel:
         self._ends = self._end_tokens()
         self._longest = int(getattr(self._model.config, "max_position_embeddings", 0) or 1 << 30)
         self._scores: dict[tuple[str, int, tuple[int, ...], float], Tried] = {}
+        self._ranked: dict[str, tuple[list[int], list[Hypothesis]]] = {}
 
     def begin(self) -> None:
         """Forget what is kept of other conversations: it changes no result but in the last bits."""
         self._store = kv.PrefixStore(_KEPT_TOKENS)
         self._scores.clear()
+        self._ranked.clear()
 
     def generate(self, requests: Sequence[ModelRequest]) -> list[ModelReply]:
         """Sample one turn for each request."""
@@ -116,7 +122,7 @@ class LocalModel:
         rows = [_Row(request, self._tokens(request), guide=request.guide) for request in requests]
         for row in rows:
             row.done = row.cut = len(row.ids) + row.request.max_tokens > self._longest
-        running = [row for row in rows if not row.done]
+        running = [row for row in rows if not row.done and not self._next_best(row)]
         if running:
             with torch.inference_mode():
                 for row in running:
@@ -125,8 +131,9 @@ class LocalModel:
                 logits = self._prefill(running)
                 self._avoid(running)
                 for row in running:
-                    self._follow(row, logits[id(row)])
+                    self._choose(row, logits[id(row)])
                 self._decode(running)
+                self._rank([row for row in running if row.edits])
         share = (time.monotonic() - started) / max(1, len(rows))
         return [self._reply(row, share) for row in rows]
 
@@ -154,43 +161,22 @@ class LocalModel:
             for index, piece in enumerate(batch):
                 row = piece.row
                 row.prefix, row.cached = kv.take(cache, index, row.ids), len(row.ids)
-                after[id(row)] = self._head(hidden[index, len(piece.ids) - 1 : len(piece.ids)])
+                after[id(row)] = self._head(hidden[index, len(piece.ids) - 1])
         return after
-
-    def _follow(self, row: _Row, logits: torch.Tensor) -> None:
-        """Sample the next token, and more of them as long as they are those of the draft (speculative decoding).
-
-        Nothing is accepted that would not have been sampled without a draft, from the same logits.
-        """
-        draft, row.draft = row.draft, []
-        for position in range(len(logits)):
-            count = len(row.chooser.ids)
-            if not self._choose(row, logits[position]):
-                return
-            if position == len(draft) or row.chooser.ids[count] != draft[position]:
-                break
-            row.cached += 1
-            if len(row.chooser.ids) > count + 1:
-                break  # more follows than the draft knew of
-        row.draft = self._draft(row)
 
     def _avoid(self, rows: Sequence[_Row]) -> None:
         """Set up each row's chooser, with the probabilities of the sequences not to be repeated."""
-        missing: list[_Piece] = []
-        for row in rows:
-            for ids in row.request.avoid:
-                if self._score_key(row, ids) not in self._scores:
-                    missing.append(_Piece(row, row.prefix, len(row.ids) - 1, [row.ids[-1], *ids[:-1]]))
-        for batch in _batches(missing, _SCORE_TOKENS):
-            hidden, _ = self._run(batch)
-            for index, piece in enumerate(batch):
-                row, count = piece.row, len(piece.ids)
-                warm = row.request.temperature or 1.0
-                scores = torch.log_softmax(self._head(hidden[index, :count]) / warm, dim=-1)
-                for ids in row.request.avoid:
-                    if list(ids[:-1]) == list(piece.ids[1:]):
-                        chosen = scores[torch.arange(count), torch.tensor(ids)]
-                        self._scores[self._score_key(row, ids)] = Tried(ids, tuple(chosen.tolist()))
+        missing = [
+            (row, ids)
+            for row in rows
+            for ids in row.request.avoid
+            if self._score_key(row, ids) not in self._scores
+        ]
+        for index, logits in self._read([(row, ids[:-1], len(ids)) for row, ids in missing]):
+            row, ids = missing[index]
+            scores = torch.log_softmax(logits / (row.request.temperature or 1.0), dim=-1)
+            chosen = scores[torch.arange(len(ids)), torch.tensor(ids)]
+            self._scores[self._score_key(row, ids)] = Tried(ids, tuple(chosen.tolist()))
         for row in rows:
             request = row.request
             tried = [self._scores[self._score_key(row, ids)] for ids in dict.fromkeys(request.avoid)]
@@ -214,54 +200,134 @@ class LocalModel:
                 kv.select(cache, alive)
                 slots = [slots[index] for index in alive]
                 alive = list(range(len(slots)))
-            unread = [[] if row.done else row.unread[:_CHUNK] for row in slots]
+            unread = [[] if row.done else row.known[row.cached :][:_CHUNK] for row in slots]
             hidden = self._forward(unread, [row.cached for row in slots], cache)
             wanted: list[tuple[_Row, torch.Tensor]] = []
             for index in alive:
                 row, count = slots[index], len(unread[index])
-                drafted = count - row.behind
-                row.cached += min(count, row.behind)
-                if drafted >= 0:
-                    row.draft = row.draft[:drafted]
-                    wanted.append((row, hidden[index, count - 1 - drafted : count]))
+                row.cached += count
+                if not row.behind:
+                    wanted.append((row, hidden[index, count - 1]))
             if not wanted:
                 continue
-            logits = self._head(torch.cat([part for _, part in wanted]))
-            for row, part in zip(
-                [row for row, _ in wanted], torch.split(logits, [len(p) for _, p in wanted]), strict=True
-            ):
-                self._follow(row, part)
+            logits = self._head(torch.stack([last for _, last in wanted]))
+            for (row, _), scores in zip(wanted, logits, strict=True):
+                self._choose(row, scores)
             for index in alive:
                 row = slots[index]
                 if row.done:
-                    read = kv.take(cache, index, row.known[: row.cached])
-                    self._store.put(row.request.conversation, read)
+                    row.prefix = kv.take(cache, index, row.known[: row.cached])
+                    self._store.put(row.request.conversation, row.prefix)
 
-    def _choose(self, row: _Row, logits: torch.Tensor) -> bool:
-        """Sample the next token, and add those that must follow it; whether the row goes on from there."""
+    def _choose(self, row: _Row, logits: torch.Tensor) -> None:
+        """Sample the next token, and add those that must follow it."""
         said = self._tokenizer.decode(row.chooser.ids)
         ahead = row.guide.ahead(said) if row.guide is not None else None
         among = None if ahead is None else self._vocabulary.along(ahead)
         token = row.chooser.choose(logits.cpu(), self._allowed(row), among)
-        if ahead is None and row.chooser.refused and self._start_anew(row, said):
-            return False
-        row.done = token in self._ends or self._stopped(row)
+        row.done = token in self._ends or self._ended(row, row.chooser.ids)
         if not row.done and (forced := self._forced(row)):
             row.chooser.force(forced)
-            row.done = self._stopped(row)
+            row.done = self._ended(row, row.chooser.ids)
         if not row.done and (len(row.chooser.ids) >= row.request.max_tokens or self._astray(row)):
             row.done = row.cut = True
-        return not row.done
+        if not row.done and row.request.ranked and row.guide is not None:
+            row.done = row.edits = row.guide.settled(self._tokenizer.decode(row.chooser.ids))
 
-    def _start_anew(self, row: _Row, said: str) -> bool:
-        """Give up an edit that the model would have change nothing: it sees no bug in that line."""
-        guide = row.guide.without(said) if row.guide is not None and row.declined < _DECLINES else None
-        if guide is None:
+    def _rank(self, rows: Sequence[_Row]) -> None:
+        """Give each row the most probable edit of its guide; where none is found, the turn is sampled after all."""
+        found = self._complete(self._begin_edits(rows))
+        for row in rows:
+            self._ranked[row.request.conversation] = row.ids, best(found.get(id(row), []))
+        lost = [row for row in rows if not self._next_best(row)]
+        for row in lost:
+            row.request, row.done = replace(row.request, ranked=False), False
+        self._decode(lost)
+
+    def _complete(self, begun: Sequence[tuple[_Row, Hypothesis]]) -> dict[int, list[Hypothesis]]:
+        """Go on with turns greedily; by row those that end before they are much longer than their drafts."""
+        done: dict[int, list[Hypothesis]] = defaultdict(list)
+        pieces: list[_Piece] = []
+        for index, (row, item) in enumerate(begun):
+            if self._ended(row, item.ids):
+                done[id(row)].append(item)
+            else:
+                read = [*item.ids, *item.rest[:-1]]
+                pieces.append(self._piece(row, read, max(1, len(item.rest)), index))
+        for batch in _batches(pieces, _BATCH_TOKENS):
+            longest = max(len(piece.ids) for piece in batch)
+            cache = self._new_cache([(piece.prefix, piece.shared) for piece in batch], 2 * longest + _LONGER)
+            alive = [begun[piece.index] for piece in batch]
+            most = [len(item.ids) + len(item.rest) + _LONGER for _, item in alive]
+            unread, starts = [list(piece.ids) for piece in batch], [piece.shared for piece in batch]
+            for _ in range(_READINGS):
+                if not alive:
+                    break
+                hidden = self._forward(unread, starts, cache)
+                going: list[int] = []
+                counts = [max(1, len(item.rest)) for _, item in alive]
+                for index, logits in enumerate(self._after(hidden, unread, counts)):
+                    row, item = alive[index]
+                    item.read(torch.log_softmax(logits, dim=-1))
+                    if self._ended(row, item.ids):
+                        done[id(row)].append(item)
+                    elif len(item.ids) < most[index] and item.ids[-1] not in self._ends:
+                        going.append(index)
+                going = [at for at in going if not hopeless(alive[at][1], done[id(alive[at][0])])]
+                if len(going) < len(alive):
+                    kv.select(cache, going)
+                alive, most = [alive[index] for index in going], [most[index] for index in going]
+                unread = [[item.ids[-1], *item.rest[:-1]] for _, item in alive]
+                starts = [len(row.ids) + len(item.ids) - 1 for row, item in alive]
+        return done
+
+    def _begin_edits(self, rows: Sequence[_Row]) -> list[tuple[_Row, Hypothesis]]:
+        """The most probable beginnings of edits of each row, out of all texts that it may replace."""
+        drafts: list[tuple[_Row, list[int], int, int]] = []
+        for row in rows:
+            turns = {
+                begin: self._encode(turn) for begin, turn in (row.guide.idle if row.guide else {}).items()
+            }
+            free = {begin: kv.common(self._encode(begin), ids) for begin, ids in turns.items()}
+            # Where all are the same, and read already, there is nothing to compare.
+            read = min((kv.common(row.prefix.ids, [*row.ids, *ids]) for ids in turns.values()), default=0)
+            start = max(0, min([read - len(row.ids), *free.values()]))
+            drafts += [(row, ids, free[begin], start) for begin, ids in turns.items()]
+        begun: dict[int, list[Hypothesis]] = {id(row): [] for row in rows}
+        for index, logits in self._read([(row, ids[:-1], len(ids) - start) for row, ids, _, start in drafts]):
+            row, ids, free_from, start = drafts[index]
+            scores = torch.log_softmax(logits, dim=-1)
+            fresh = [item for item in variants(ids, free_from, start, scores) if not _made(row, item)]
+            begun[id(row)] = best([*begun[id(row)], *fresh])
+        return [(row, item) for row in rows for item in begun[id(row)]]
+
+    def _read(self, turns: Sequence[tuple[_Row, Sequence[int], int]]) -> Iterator[tuple[int, torch.Tensor]]:
+        """Read turns after the prompts of their rows: index, and the logits after each of the last so many tokens."""
+        pieces = [self._piece(row, ids, count, index) for index, (row, ids, count) in enumerate(turns)]
+        for batch in _batches(pieces, _SCORE_TOKENS):
+            hidden, _ = self._run(batch)
+            counts = [turns[piece.index][2] for piece in batch]
+            found = self._after(hidden, [piece.ids for piece in batch], counts)
+            yield from zip((piece.index for piece in batch), found, strict=True)
+
+    def _piece(self, row: _Row, ids: Sequence[int], count: int, index: int) -> _Piece:
+        """What is to be read of a turn to know what follows each of its last tokens, so many."""
+        whole = [*row.ids, *ids]
+        shared = min(kv.common(row.prefix.ids, whole), len(whole) - count)
+        row.read += len(whole) - shared
+        return _Piece(row, row.prefix, shared, whole[shared:], index)
+
+    def _next_best(self, row: _Row) -> bool:
+        """Take the most probable edit that may be made, if the edits of this context are ranked."""
+        ids, ranked = self._ranked.get(row.request.conversation, ([], []))
+        guide = row.guide
+        if not row.request.ranked or guide is None or ids != row.ids:
             return False
-        row.guide, row.declined, row.wasted = guide, row.declined + 1, row.wasted + len(row.chooser.ids)
-        row.chooser = Chooser(row.chooser.temperature, row.chooser.seed, row.chooser.tried)
-        row.cached = len(row.ids) - 1  # the logits after the prompt are needed again
-        return True
+        left = (item for item in ranked if tuple(item.ids) not in row.request.avoid)
+        item = next((item for item in left if guide.fits(self._tokenizer.decode(item.ids))), None)
+        if item is not None:
+            row.chooser.ids, row.chooser.logprobs, row.done = list(item.ids), list(item.logprobs), True
+        return item is not None
 
     def _allowed(self, row: _Row) -> Callable[[int], bool] | None:
         guide = row.guide
@@ -276,12 +342,6 @@ class LocalModel:
             return guide.allows(text)
 
         return allowed
-
-    def _draft(self, row: _Row) -> list[int]:
-        """Tokens likely to follow what has been sampled."""
-        text = row.guide.draft(self._tokenizer.decode(row.chooser.ids)) if row.guide is not None else ""
-        room = max(0, row.request.max_tokens - len(row.chooser.ids) - 1)
-        return self._encode(text)[:room] if text else []
 
     def _forced(self, row: _Row) -> list[int]:
         """The tokens that must follow: not sampled one by one, but read all at once."""
@@ -298,10 +358,9 @@ class LocalModel:
     def _vocabulary(self) -> Vocabulary:
         return Vocabulary(self._tokenizer)
 
-    def _stopped(self, row: _Row) -> bool:
-        if not row.request.stop:
-            return False
-        tail = self._tokenizer.decode(row.chooser.ids[-_TAIL:])
+    def _ended(self, row: _Row, ids: Sequence[int]) -> bool:
+        """Whether a turn of these tokens has come to a stop text."""
+        tail = self._tokenizer.decode(ids[-_TAIL:]) if row.request.stop else ""
         return any(stop in tail for stop in row.request.stop)
 
     def _astray(self, row: _Row) -> bool:
@@ -337,6 +396,16 @@ class LocalModel:
         hidden: torch.Tensor = answer.last_hidden_state
         return hidden
 
+    def _after(
+        self, hidden: torch.Tensor, read: Sequence[Sequence[int]], counts: Sequence[int]
+    ) -> Sequence[torch.Tensor]:
+        """For each row the logits after each of the last tokens read, so many."""
+        ends = [len(ids) for ids in read]
+        parts = [
+            hidden[row, end - count : end] for row, (end, count) in enumerate(zip(ends, counts, strict=True))
+        ]
+        return torch.split(self._head(torch.cat(parts)), list(counts))
+
     def _head(self, hidden: torch.Tensor) -> torch.Tensor:
         """Float32 logits of hidden states."""
         logits: torch.Tensor = self._model.get_output_embeddings()(hidden).float()
@@ -349,28 +418,29 @@ class LocalModel:
 
     def _reply(self, row: _Row, seconds: float) -> ModelReply:
         ids = row.chooser.ids
-        asked = row.request.guide
         said = ids[:-1] if ids and ids[-1] in self._ends else ids
         return ModelReply(
             text=self._tokenizer.decode(said),
             prompt_tokens=len(row.ids),
-            completion_tokens=len(ids) + row.wasted,
+            completion_tokens=len(ids) + row.read,
             token_ids=tuple(ids),
             logprobs=tuple(row.chooser.logprobs),
             finish="length" if row.cut else "stop",
-            declined=asked.closed_to(row.guide)
-            if asked is not None and row.guide is not None
-            else frozenset(),
             seconds=seconds,
         )
 
 
+def _made(row: _Row, item: Hypothesis) -> bool:
+    """Whether an edit that begins so has been made: no two that were ranked begin alike."""
+    return any(list(ids[: len(item.ids)]) == item.ids for ids in row.request.avoid)
+
+
 def _batches(pieces: Sequence[_Piece], tokens: int) -> Iterator[list[_Piece]]:
-    """Pieces of like length together, so that little is padding."""
+    """Pieces of like length together, so that little is padding, and of those the ones with like contexts."""
     batch: list[_Piece] = []
-    for piece in sorted(pieces, key=lambda item: len(item.ids)):
-        longest = len(piece.ids)
-        wasteful = batch and longest > 1.5 * len(batch[0].ids) + 16
+    for piece in sorted(pieces, key=lambda item: (len(item.ids) // _LIKE, item.shared)):
+        longest = max(len(piece.ids), *(len(item.ids) for item in batch)) if batch else len(piece.ids)
+        wasteful = batch and longest > 1.5 * min(len(item.ids) for item in batch) + 16
         if batch and (wasteful or longest * (len(batch) + 1) > tokens):
             yield batch
             batch = []

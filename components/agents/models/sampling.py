@@ -35,8 +35,6 @@ class Chooser:
     tried: Sequence[Tried] = ()
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
-    refused: bool = False
-    """Whether the last token is another than the one drawn first."""
 
     def __post_init__(self) -> None:
         self._generator = torch.Generator().manual_seed(self.seed)
@@ -69,7 +67,6 @@ class Chooser:
             token = self._pick(weights)
         else:
             token = drawn  # it will not be guided: let it say what it wants to
-        self.refused = token != drawn
         self.ids.append(token)
         self.logprobs.append(float(plain[token]))
         return token

@@ -75,9 +75,10 @@ class ToolContext:
     def known_functions(self) -> list[tuple[str, str]]:
         """(path, name) of functions that searches have led to, without those given up.
 
-        The most suspicious ones that a localisation lists, and those of files that a query has found.
+        The most suspicious ones that a localisation lists, as many as are offered, and those of files that a
+        query has found.
         """
-        known = {item.place for item in self.suspects()[: self.scaffold.search_hits]}
+        known = {item.place for item in self.suspects()[: self.scaffold.views_offered]}
         known |= {(path, span.name) for path in self.found for span in spans(self.text(path) or "")}
         return sorted(known - self.tried)
 

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from components.agents.tools.base import Outcome, Parameter, ToolContext, normal_path
 from components.grading.protect import PROTECTED, is_protected
@@ -20,31 +21,46 @@ class EditTool:
 
     def run(self, arguments: Mapping[str, str], context: ToolContext) -> Outcome:
         """Apply the edit. The outcome can undo it."""
-        path = normal_path(arguments["path"])
-        if path is None:
-            return Outcome.failure("missing_file", f"no such file: {arguments['path'].strip()}")
-        if is_protected(path, context.task.protected_paths or PROTECTED):
-            return Outcome.failure("protected", f"{path} is protected")
-        before = context.text(path)
-        if before is None:
-            return Outcome.failure("missing_file", f"no such file: {path}")
-        old, new = arguments["old"], arguments["new"]
-        if not old:
-            return Outcome.failure("not_found", "old is empty")
-        if old == new:
-            return Outcome.failure("no_change", "old and new are the same")
-        places = _places(before, old)
-        if not places:
-            return Outcome.failure("not_found", f"old not found in {path}")
-        if len(places) > 1:
-            places = _narrow(before, old, places, context.viewed.get(path)) or places
-        if len(places) > 1:
-            lines = ", ".join(str(before.count("\n", 0, place) + 1) for place in places[:5])
-            return Outcome.failure("ambiguous", f"old occurs {len(places)} times, at lines {lines}")
-        after = before[: places[0]] + new + before[places[0] + len(old) :]
-        if path.endswith(".py") and (problem := _syntax(after, path)) and not _syntax(before, path):
-            return Outcome.failure("syntax", problem)
-        return _write(path, before, after, context)
+        change = plan(arguments, context)
+        return change if isinstance(change, Outcome) else _write(change, context)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What an edit would make of a file."""
+
+    path: str
+    before: str
+    after: str
+
+
+def plan(arguments: Mapping[str, str], context: ToolContext) -> Change | Outcome:
+    """What an edit would do, or why it cannot be carried out."""
+    path = normal_path(arguments["path"])
+    if path is None:
+        return Outcome.failure("missing_file", f"no such file: {arguments['path'].strip()}")
+    if is_protected(path, context.task.protected_paths or PROTECTED):
+        return Outcome.failure("protected", f"{path} is protected")
+    before = context.text(path)
+    if before is None:
+        return Outcome.failure("missing_file", f"no such file: {path}")
+    old, new = arguments["old"], arguments["new"]
+    if not old:
+        return Outcome.failure("not_found", "old is empty")
+    if old == new:
+        return Outcome.failure("no_change", "old and new are the same")
+    places = _places(before, old)
+    if not places:
+        return Outcome.failure("not_found", f"old not found in {path}")
+    if len(places) > 1:
+        places = _narrow(before, old, places, context.viewed.get(path)) or places
+    if len(places) > 1:
+        lines = ", ".join(str(before.count("\n", 0, place) + 1) for place in places[:5])
+        return Outcome.failure("ambiguous", f"old occurs {len(places)} times, at lines {lines}")
+    after = before[: places[0]] + new + before[places[0] + len(old) :]
+    if path.endswith(".py") and (problem := _syntax(after, path)) and not _syntax(before, path):
+        return Outcome.failure("syntax", problem)
+    return Change(path, before, after)
 
 
 def _places(text: str, old: str) -> list[int]:
@@ -76,7 +92,8 @@ def _syntax(text: str, path: str) -> str:
     return ""
 
 
-def _write(path: str, before: str, after: str, context: ToolContext) -> Outcome:
+def _write(change: Change, context: ToolContext) -> Outcome:
+    path, before, after = change.path, change.before, change.after
     revision = context.checks.revision
 
     def store(text: str) -> None:

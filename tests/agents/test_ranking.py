@@ -1,0 +1,91 @@
+"""Which edits are the most probable, against a walk through all of them."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.agents.models.ranking import KEPT, PER_TEXT, Hypothesis, best, variants
+
+VOCABULARY = 7
+
+
+def log_probs(*contexts: tuple[int, ...]) -> torch.Tensor:
+    """A made-up model: what comes next depends on all that came before."""
+    rows = []
+    for context in contexts:
+        generator = torch.Generator().manual_seed(hash(context) & 0xFFFF)
+        rows.append(torch.log_softmax(2 * torch.randn(VOCABULARY, generator=generator), dim=-1))
+    return torch.stack(rows)
+
+
+def probability(ids: tuple[int, ...], start: int) -> float:
+    return sum(float(log_probs(ids[:at])[0][ids[at]]) for at in range(start, len(ids)))
+
+
+TURNS = st.lists(st.integers(0, VOCABULARY - 1), min_size=2, max_size=9).map(tuple)
+
+
+@given(turn=TURNS, data=st.data())
+def test_variants_are_the_most_probable_first_differences(turn: tuple[int, ...], data: st.DataObject) -> None:
+    free = data.draw(st.integers(0, len(turn) - 1))
+    start = data.draw(st.integers(0, free))
+    scores = log_probs(*(turn[:at] for at in range(start, len(turn))))
+    found = variants(turn, free, start, scores)
+    every = {
+        (*turn[:at], token): probability((*turn[:at], token), start)
+        for at in range(free, len(turn))
+        for token in range(VOCABULARY)
+        if token != turn[at]
+    }
+    assert len(found) == min(PER_TEXT, len(every))
+    assert [item.score for item in found] == pytest.approx(
+        sorted(every.values(), reverse=True)[:PER_TEXT], abs=1e-4
+    )
+    for item in found:
+        assert item.score == pytest.approx(every[tuple(item.ids)], abs=1e-4)
+        assert item.rest == list(turn[len(item.ids) :]) and len(item.logprobs) == len(item.ids)
+
+
+@given(begin=TURNS, rest=st.lists(st.integers(0, VOCABULARY - 1), max_size=12), more=st.integers(1, 12))
+def test_a_draft_changes_nothing_but_the_number_of_readings(
+    begin: tuple[int, ...], rest: list[int], more: int
+) -> None:
+    item = Hypothesis(list(begin), [0.0] * len(begin), list(rest))
+    while len(item.ids) < len(begin) + more:
+        whole = (*item.ids, *item.rest)
+        before = len(item.ids)
+        item.read(log_probs(*(whole[:at] for at in range(before, max(len(whole), before + 1)))))
+        assert len(item.ids) > before
+    greedy = list(begin)
+    while len(greedy) < len(item.ids):
+        greedy.append(int(log_probs(tuple(greedy))[0].argmax()))
+    assert item.ids == greedy
+    assert item.score == pytest.approx(probability(tuple(greedy), len(begin)), abs=1e-4)
+
+
+def test_a_right_draft_is_read_at_once_and_found_again_after_a_difference() -> None:
+    greedy = [3]
+    while len(greedy) < 9:
+        greedy.append(int(log_probs(tuple(greedy))[0].argmax()))
+
+    def read(item: Hypothesis) -> Hypothesis:
+        whole = (*item.ids, *item.rest)
+        item.read(log_probs(*(whole[:at] for at in range(len(item.ids), len(whole)))))
+        return item
+
+    right = read(Hypothesis([3], [0.0], greedy[1:]))
+    assert right.ids == greedy and right.rest == []
+    other = (greedy[4] + 1) % VOCABULARY
+    replaced = read(Hypothesis([3], [0.0], [*greedy[1:4], other, *greedy[5:]]))
+    assert replaced.ids == greedy[:5]
+    assert read(replaced).ids == greedy
+
+
+def test_the_best_come_first_and_no_more_than_are_kept() -> None:
+    items = [Hypothesis([number], [-float(number % 20)]) for number in range(40)]
+    found = best(items)
+    assert len(found) == KEPT and [item.score for item in found] == sorted(
+        (item.score for item in found), reverse=True
+    )
+    assert found[0].score == 0.0
