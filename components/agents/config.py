@@ -81,7 +81,7 @@ class ScaffoldConfig(BaseModel):
         3, ge=1, description="Failed edits of a line, after which a guided model must choose another line."
     )
     edits_per_view: int = Field(
-        4, ge=1, description="Failed edits after which the last view is taken back too, to look elsewhere."
+        3, ge=1, description="Failed edits after which the last view is taken back too, to look elsewhere."
     )
     search_hits: int = Field(4, ge=1, description="Rows of a search.")
     views_offered: int = Field(

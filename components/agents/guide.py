@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from components.agents.toolcall import Call, parse, render
+from components.agents.toolcall import Call, MalformedCall, parse, render
 
 MOST_LINES = 3
 """Lines of the longest text to be replaced that is offered."""
@@ -69,7 +69,13 @@ class Guide:
 
     def fits(self, text: str) -> bool:
         """Whether a whole turn is allowed, and an edit that can be carried out."""
-        return self.allows(text) and self.can(parse(text))
+        if not self.allows(text):
+            return False
+        try:
+            call = parse(text)
+        except MalformedCall:
+            return False
+        return call.name != "edit" or self.can(call)
 
     def ahead(self, text: str) -> Ahead | None:
         """What may follow; None where the turn is past its beginning, and nearly anything may."""

@@ -7,7 +7,7 @@ from components.agents.guide import Guide, edits, views
 from components.agents.models.base import ModelRequest
 from components.agents.toolcall import Call, render
 from tests.agents.support import PATH, SEARCH, SUBMIT, VIEW, Bench, edit
-from tests.grading.support import one_bug
+from tests.grading.support import one_bug, two_bugs
 
 SHOWN = [".|def f(a):", "...", "9>    x = a", "5|    x = a", ".|", "3|    return x", ".|    rest"]
 
@@ -115,6 +115,39 @@ def test_a_rollout_guides_by_what_the_model_has_seen(bench: Bench, guided: bool)
     # A line that was tried is closed; others are open.
     assert third.allows(wrong) and not fourth.allows(wrong)
     assert fourth.allows(edit("    total = 0\n", "    total = 1\n"))
+
+
+def test_an_edit_that_breaks_the_file_does_not_fit(bench: Bench) -> None:
+    wrong, broken = (
+        edit("        total -= value\n", f"        total {new}\n") for new in ("*= value", "*= (")
+    )
+    fits: list[list[bool]] = []
+
+    def model(request: ModelRequest) -> str:
+        assert request.guide and request.ranked
+        fits.append([request.guide.fits(turn) for turn in (VIEW, wrong, broken)])
+        return [SEARCH, VIEW, wrong, SUBMIT][len(fits) - 1]
+
+    bench.run(model, [one_bug()], graded=False)
+    assert fits[1] == [True, False, False] and fits[2] == [False, True, False]
+
+
+def test_functions_are_offered_in_the_order_of_the_localisation(bench: Bench) -> None:
+    offered: list[int] = []
+
+    def model(request: ModelRequest) -> str:
+        assert request.guide
+        if not offered:
+            offered.append(0)
+            return SEARCH
+        ahead = request.guide.ahead("<function=view>")
+        offered.append(len(ahead.closed) if ahead else 0)
+        return SUBMIT
+
+    for most in (1, 2):
+        offered.clear()
+        bench.run(model, [two_bugs()], scaffold=ScaffoldConfig(views_offered=most), graded=False)
+        assert offered == [0, most]
 
 
 def test_without_known_tests_nothing_is_localised(bench: Bench) -> None:

@@ -84,7 +84,7 @@ def test_a_right_draft_is_read_at_once_and_found_again_after_a_difference() -> N
 
 def test_the_best_come_first_and_no_more_than_are_kept() -> None:
     items = [Hypothesis([number], [-float(number % 20)]) for number in range(40)]
-    found = best(items)
+    found = best(items, key=lambda item: item.score)
     assert len(found) == KEPT and [item.score for item in found] == sorted(
         (item.score for item in found), reverse=True
     )

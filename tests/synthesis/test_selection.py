@@ -51,6 +51,17 @@ def test_cap_per_function_takes_every_strategy_before_a_second_of_one() -> None:
         assert sorted(one.split(".")[4] for one in chosen if one.startswith(f"a.py.{n}.")) == ["x", "y", "z"]
 
 
+def test_a_strategy_of_half_the_weight_has_its_turn_half_as_often() -> None:
+    weights = {"p.y": 0.5, "p.z": 0.4}
+    for limit, expected in [(1, "x"), (3, "xxy"), (5, "xxxyz")]:  # y after the second x, z after that
+        chosen = choose(MANY, limit=limit, weights=weights)
+        for n in range(20):
+            assert (
+                "".join(sorted(one.split(".")[4] for one in chosen if one.startswith(f"a.py.{n}.")))
+                == expected
+            )
+
+
 def test_the_seed_decides_and_the_order_does_not() -> None:
     assert choose(MANY, budget=30) == choose(MANY[::-1], budget=30)
     assert choose(MANY, budget=30) != choose(MANY, budget=30, seed=1)

@@ -53,6 +53,17 @@ class Prefix:
 
     ids: tuple[int, ...]
     layers: tuple[torch.Tensor, ...]
+    base: "Prefix | None" = None
+    """Holds the first tokens, where several prefixes share them; the layers hold the others."""
+
+    def copy(self, layer: int, to: torch.Tensor, length: int) -> None:
+        """Write the first tokens of one layer to the beginning of [2, heads, tokens, size]."""
+        own = self.layers[layer]
+        start = len(self.ids) - own.shape[2]
+        if self.base is not None:
+            self.base.copy(layer, to, min(start, length))
+        if length > start:
+            to[:, :, start:length] = own[:, :, : length - start]
 
 
 def common(left: Sequence[object], right: Sequence[object]) -> int:
@@ -125,18 +136,18 @@ def new_cache(
         both = torch.zeros((2, len(prefixes), heads, width, size), dtype=dtype, device=device)
         for row, (prefix, length) in enumerate(prefixes):
             if length:
-                both[:, row, :, :length] = prefix.layers[index][:, :, :length]
+                prefix.copy(index, both[:, row], length)
         layers.append(SlotLayer(both[0], both[1]))
     return Cache(layers=layers)
 
 
-def take(cache: Cache, row: int, ids: Sequence[int]) -> Prefix:
-    """A copy of one row's keys and values of its first tokens, which are these."""
+def take(cache: Cache, row: int, ids: Sequence[int], base: Prefix | None = None, shared: int = 0) -> Prefix:
+    """A copy of one row's keys and values of its first tokens, which are these; so many of them are the base's."""
     layers = [
-        torch.stack((layer.keys[row, :, : len(ids)], layer.values[row, :, : len(ids)]))
+        torch.stack((layer.keys[row, :, shared : len(ids)], layer.values[row, :, shared : len(ids)]))
         for layer in cache.layers
     ]
-    return Prefix(tuple(ids), tuple(layers))
+    return Prefix(tuple(ids), tuple(layers), base)
 
 
 def select(cache: Cache, rows: Sequence[int]) -> None:

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from transformers import Cache
@@ -84,6 +84,14 @@ class _Piece:
     ids: Sequence[int]
     index: int = 0
     """Where it came from."""
+
+
+class _Begun(NamedTuple):
+    """An edit that has been begun, and what has been read of it."""
+
+    row: _Row
+    item: Hypothesis
+    prefix: kv.Prefix
 
 
 class LocalModel:
@@ -238,26 +246,29 @@ class LocalModel:
         """Give each row the most probable edit of its guide; where none is found, the turn is sampled after all."""
         found = self._complete(self._begin_edits(rows))
         for row in rows:
-            self._ranked[row.request.conversation] = row.ids, best(found.get(id(row), []))
+            self._ranked[row.request.conversation] = (
+                row.ids,
+                best(found.get(id(row), []), key=lambda item: item.score),
+            )
         lost = [row for row in rows if not self._next_best(row)]
         for row in lost:
             row.request, row.done = replace(row.request, ranked=False), False
         self._decode(lost)
 
-    def _complete(self, begun: Sequence[tuple[_Row, Hypothesis]]) -> dict[int, list[Hypothesis]]:
+    def _complete(self, begun: Sequence[_Begun]) -> dict[int, list[Hypothesis]]:
         """Go on with turns greedily; by row those that end before they are much longer than their drafts."""
         done: dict[int, list[Hypothesis]] = defaultdict(list)
         pieces: list[_Piece] = []
-        for index, (row, item) in enumerate(begun):
+        for index, (row, item, prefix) in enumerate(begun):
             if self._ended(row, item.ids):
                 done[id(row)].append(item)
             else:
                 read = [*item.ids, *item.rest[:-1]]
-                pieces.append(self._piece(row, read, max(1, len(item.rest)), index))
+                pieces.append(_piece(row, prefix, read, max(1, len(item.rest)), index))
         for batch in _batches(pieces, _BATCH_TOKENS):
             longest = max(len(piece.ids) for piece in batch)
             cache = self._new_cache([(piece.prefix, piece.shared) for piece in batch], 2 * longest + _LONGER)
-            alive = [begun[piece.index] for piece in batch]
+            alive = [(piece.row, begun[piece.index].item) for piece in batch]
             most = [len(item.ids) + len(item.rest) + _LONGER for _, item in alive]
             unread, starts = [list(piece.ids) for piece in batch], [piece.shared for piece in batch]
             for _ in range(_READINGS):
@@ -281,7 +292,7 @@ class LocalModel:
                 starts = [len(row.ids) + len(item.ids) - 1 for row, item in alive]
         return done
 
-    def _begin_edits(self, rows: Sequence[_Row]) -> list[tuple[_Row, Hypothesis]]:
+    def _begin_edits(self, rows: Sequence[_Row]) -> list[_Begun]:
         """The most probable beginnings of edits of each row, out of all texts that it may replace."""
         drafts: list[tuple[_Row, list[int], int, int]] = []
         for row in rows:
@@ -293,29 +304,32 @@ class LocalModel:
             read = min((kv.common(row.prefix.ids, [*row.ids, *ids]) for ids in turns.values()), default=0)
             start = max(0, min([read - len(row.ids), *free.values()]))
             drafts += [(row, ids, free[begin], start) for begin, ids in turns.items()]
-        begun: dict[int, list[Hypothesis]] = {id(row): [] for row in rows}
-        for index, logits in self._read([(row, ids[:-1], len(ids) - start) for row, ids, _, start in drafts]):
-            row, ids, free_from, start = drafts[index]
-            scores = torch.log_softmax(logits, dim=-1)
-            fresh = [item for item in variants(ids, free_from, start, scores) if not _made(row, item)]
-            begun[id(row)] = best([*begun[id(row)], *fresh])
-        return [(row, item) for row in rows for item in begun[id(row)]]
+        pieces = [
+            _piece(row, row.prefix, ids[:-1], len(ids) - start, index)
+            for index, (row, ids, _, start) in enumerate(drafts)
+        ]
+        begun: dict[int, list[_Begun]] = {id(row): [] for row in rows}
+        for batch in _batches(pieces, _SCORE_TOKENS):
+            hidden, cache = self._run(batch)
+            counts = [len(drafts[piece.index][1]) - drafts[piece.index][3] for piece in batch]
+            found = self._after(hidden, [piece.ids for piece in batch], counts)
+            for place, (piece, logits) in enumerate(zip(batch, found, strict=True)):
+                row, ids, free_from, start = drafts[piece.index]
+                # Hypotheses go on from what has been read of the text that they differ from.
+                prefix = kv.take(cache, place, [*row.ids, *ids[:-1]], row.prefix, piece.shared)
+                items = variants(ids, free_from, start, torch.log_softmax(logits, dim=-1))
+                fresh = [_Begun(row, item, prefix) for item in items if not _made(row, item)]
+                begun[id(row)] = best([*begun[id(row)], *fresh], key=lambda one: one.item.score)
+        return [one for row in rows for one in begun[id(row)]]
 
     def _read(self, turns: Sequence[tuple[_Row, Sequence[int], int]]) -> Iterator[tuple[int, torch.Tensor]]:
         """Read turns after the prompts of their rows: index, and the logits after each of the last so many tokens."""
-        pieces = [self._piece(row, ids, count, index) for index, (row, ids, count) in enumerate(turns)]
+        pieces = [_piece(row, row.prefix, ids, count, index) for index, (row, ids, count) in enumerate(turns)]
         for batch in _batches(pieces, _SCORE_TOKENS):
             hidden, _ = self._run(batch)
             counts = [turns[piece.index][2] for piece in batch]
             found = self._after(hidden, [piece.ids for piece in batch], counts)
             yield from zip((piece.index for piece in batch), found, strict=True)
-
-    def _piece(self, row: _Row, ids: Sequence[int], count: int, index: int) -> _Piece:
-        """What is to be read of a turn to know what follows each of its last tokens, so many."""
-        whole = [*row.ids, *ids]
-        shared = min(kv.common(row.prefix.ids, whole), len(whole) - count)
-        row.read += len(whole) - shared
-        return _Piece(row, row.prefix, shared, whole[shared:], index)
 
     def _next_best(self, row: _Row) -> bool:
         """Take the most probable edit that may be made, if the edits of this context are ranked."""
@@ -428,6 +442,14 @@ class LocalModel:
             finish="length" if row.cut else "stop",
             seconds=seconds,
         )
+
+
+def _piece(row: _Row, prefix: kv.Prefix, ids: Sequence[int], count: int, index: int) -> _Piece:
+    """What is to be read of a turn to know what follows each of its last tokens, so many."""
+    whole = [*row.ids, *ids]
+    shared = min(kv.common(prefix.ids, whole), len(whole) - count)
+    row.read += len(whole) - shared
+    return _Piece(row, prefix, shared, whole[shared:], index)
 
 
 def _made(row: _Row, item: Hypothesis) -> bool:

@@ -8,10 +8,13 @@ old text as a draft of the new (as in speculative decoding: no token is taken th
 """
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import torch
+
+T = TypeVar("T")
 
 KEPT = 8
 """Edits of a context that are begun at a time."""
@@ -92,6 +95,6 @@ def hopeless(item: Hypothesis, done: Sequence[Hypothesis]) -> bool:
     return sum(other.score > item.score for other in done) >= WANTED
 
 
-def best(hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
+def best(items: Sequence[T], key: Callable[[T], float]) -> list[T]:
     """The most probable ones, in order."""
-    return heapq.nlargest(KEPT, hypotheses, key=lambda item: item.score)
+    return heapq.nlargest(KEPT, items, key=key)
