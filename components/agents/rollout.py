@@ -97,10 +97,18 @@ class Rollout:
         """The calls that make sense now. Free text (queries, commands) stays free."""
         offered = self.scaffold.tools
         stand = [step for step in self.steps if step.source == "agent" and not step.rewound]
+        names = {step.tool_calls[0].name for step in stand}
         whole: set[str] = set()
-        begins = {f"<function={name}>\n" for name in ("bash", "test") if name in offered}
-        if "submit" in offered and any(step.tool_calls[0].name in ("edit", "bash") for step in stand):
+        begins: set[str] = set()
+        if "bash" in offered:
+            begins.add("<function=bash>\n")
+        if "test" in offered:  # which tests, where none are known to fail
+            begins.add("<function=test>\n" + ("" if self.context.failing else "<parameter=tests>"))
+        if "submit" in offered and names & {"edit", "bash"}:
             whole.add(render(Call("submit")))
+        if "edit" in names and self.scaffold.test_after_edit and self.scaffold.on_failed_edit == "rewind":
+            # What stands has passed the tests that are known: there is nothing to go by for another edit.
+            return Guide(frozenset(whole), frozenset(begins), {}, self._can)
         if "search" in offered:
             begins.add("<function=search>\n<parameter=query>")
             if self.context.failing and self.context.localization is None:

@@ -6,7 +6,7 @@ from components.agents.config import ScaffoldConfig
 from components.agents.guide import Guide, edits, views
 from components.agents.models.base import ModelRequest
 from components.agents.toolcall import Call, render
-from tests.agents.support import PATH, SEARCH, SUBMIT, VIEW, Bench, edit
+from tests.agents.support import PATH, SEARCH, SUBMIT, TEST, VIEW, Bench, bash, edit
 from tests.grading.support import one_bug, two_bugs
 
 SHOWN = [".|def f(a):", "...", "9>    x = a", "5|    x = a", ".|", "3|    return x", ".|    rest"]
@@ -130,6 +130,27 @@ def test_an_edit_that_breaks_the_file_does_not_fit(bench: Bench) -> None:
 
     bench.run(model, [one_bug()], graded=False)
     assert fits[1] == [True, False, False] and fits[2] == [False, True, False]
+
+
+@pytest.mark.parametrize("visible", [True, False])
+def test_after_an_edit_that_stands_there_is_only_to_check_and_to_submit(bench: Bench, visible: bool) -> None:
+    find = SEARCH if visible else render(Call("search", {"query": "mean"}))
+    fix = edit("        total -= value\n", "        total += value\n")
+    last: list[ModelRequest] = []
+
+    def model(request: ModelRequest) -> str:
+        last.append(request)
+        return [find, VIEW, fix, SUBMIT][len(last) - 1]
+
+    [run] = bench.run(model, [one_bug()], visible=visible)
+    assert run.grade and run.grade.resolved
+    guide = last[-1].guide
+    assert guide and guide.allows(SUBMIT) and guide.allows(bash("ls"))
+    assert guide.allows(render(Call("test", {"tests": "tests/test_numbers.py"})))
+    assert guide.allows(TEST) == visible  # without tests that are known, it has to say which
+    again = edit("    total = 0\n", "    total = 1\n")
+    assert not any(guide.allows(turn) for turn in (again, VIEW, SEARCH, find))
+    assert last[-2].guide and last[-2].guide.allows(again)
 
 
 def test_functions_are_offered_in_the_order_of_the_localisation(bench: Bench) -> None:

@@ -170,7 +170,7 @@ def test_a_turn_that_was_cut_off_says_so(bench: Bench) -> None:
 def test_the_scaffold_is_known_by_a_digest(bench: Bench) -> None:
     digests = {
         bench.run([SUBMIT], [one_bug()], scaffold=scaffold, limits=limits, graded=False)[0].scaffold_sha256
-        for scaffold in (ScaffoldConfig(), ScaffoldConfig(edits_per_view=3), ScaffoldConfig(prompt="full"))
+        for scaffold in (ScaffoldConfig(), ScaffoldConfig(edits_per_view=7), ScaffoldConfig(prompt="full"))
         for limits in (AgentLimits(), AgentLimits(max_turns=11))
     }
     assert len(digests) == 6

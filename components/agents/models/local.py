@@ -127,7 +127,15 @@ class LocalModel:
     def generate(self, requests: Sequence[ModelRequest]) -> list[ModelReply]:
         """Sample one turn for each request."""
         started = time.monotonic()
-        rows = [_Row(request, self._tokens(request), guide=request.guide) for request in requests]
+        rows = [
+            _Row(
+                request,
+                self._tokens(request),
+                chooser=Chooser(request.temperature, request.seed),
+                guide=request.guide,
+            )
+            for request in requests
+        ]
         for row in rows:
             row.done = row.cut = len(row.ids) + row.request.max_tokens > self._longest
         running = [row for row in rows if not row.done and not self._next_best(row)]
@@ -137,7 +145,7 @@ class LocalModel:
                     found, shared = self._store.find(row.request.conversation, row.ids)
                     row.prefix, row.cached = found or row.prefix, min(shared, len(row.ids) - 1)
                 logits = self._prefill(running)
-                self._avoid(running)
+                self._avoid([row for row in running if not self._is_ranked(row)])
                 for row in running:
                     self._choose(row, logits[id(row)])
                 self._decode(running)
@@ -173,7 +181,7 @@ class LocalModel:
         return after
 
     def _avoid(self, rows: Sequence[_Row]) -> None:
-        """Set up each row's chooser, with the probabilities of the sequences not to be repeated."""
+        """Tell each row's chooser the probabilities of the sequences not to be repeated."""
         missing = [
             (row, ids)
             for row in rows
@@ -186,9 +194,8 @@ class LocalModel:
             chosen = scores[torch.arange(len(ids)), torch.tensor(ids)]
             self._scores[self._score_key(row, ids)] = Tried(ids, tuple(chosen.tolist()))
         for row in rows:
-            request = row.request
-            tried = [self._scores[self._score_key(row, ids)] for ids in dict.fromkeys(request.avoid)]
-            row.chooser = Chooser(request.temperature, request.seed, tried)
+            avoid = dict.fromkeys(row.request.avoid)
+            row.chooser.tried = [self._scores[self._score_key(row, ids)] for ids in avoid]
 
     def _score_key(self, row: _Row, ids: tuple[int, ...]) -> tuple[str, int, tuple[int, ...], float]:
         return row.request.conversation, hash(tuple(row.ids)), ids, row.request.temperature
@@ -253,19 +260,21 @@ class LocalModel:
         lost = [row for row in rows if not self._next_best(row)]
         for row in lost:
             row.request, row.done = replace(row.request, ranked=False), False
+        self._avoid(lost)
         self._decode(lost)
 
     def _complete(self, begun: Sequence[_Begun]) -> dict[int, list[Hypothesis]]:
-        """Go on with turns greedily; by row those that end before they are much longer than their drafts."""
+        """Go on with turns greedily; by row those that fit and are not much longer than their drafts."""
         done: dict[int, list[Hypothesis]] = defaultdict(list)
         pieces: list[_Piece] = []
         for index, (row, item, prefix) in enumerate(begun):
             if self._ended(row, item.ids):
-                done[id(row)].append(item)
+                if self._fits(row, item):
+                    done[id(row)].append(item)
             else:
                 read = [*item.ids, *item.rest[:-1]]
                 pieces.append(_piece(row, prefix, read, max(1, len(item.rest)), index))
-        for batch in _batches(pieces, _BATCH_TOKENS):
+        for batch in _batches(pieces, _SCORE_TOKENS):
             longest = max(len(piece.ids) for piece in batch)
             cache = self._new_cache([(piece.prefix, piece.shared) for piece in batch], 2 * longest + _LONGER)
             alive = [(piece.row, begun[piece.index].item) for piece in batch]
@@ -281,7 +290,8 @@ class LocalModel:
                     row, item = alive[index]
                     item.read(torch.log_softmax(logits, dim=-1))
                     if self._ended(row, item.ids):
-                        done[id(row)].append(item)
+                        if self._fits(row, item):
+                            done[id(row)].append(item)
                     elif len(item.ids) < most[index] and item.ids[-1] not in self._ends:
                         going.append(index)
                 going = [at for at in going if not hopeless(alive[at][1], done[id(alive[at][0])])]
@@ -333,15 +343,22 @@ class LocalModel:
 
     def _next_best(self, row: _Row) -> bool:
         """Take the most probable edit that may be made, if the edits of this context are ranked."""
-        ids, ranked = self._ranked.get(row.request.conversation, ([], []))
-        guide = row.guide
-        if not row.request.ranked or guide is None or ids != row.ids:
+        if not self._is_ranked(row):
             return False
+        _, ranked = self._ranked[row.request.conversation]
         left = (item for item in ranked if tuple(item.ids) not in row.request.avoid)
-        item = next((item for item in left if guide.fits(self._tokenizer.decode(item.ids))), None)
+        # What fitted may not do so any more: a line is closed after enough tries.
+        item = next((item for item in left if self._fits(row, item)), None)
         if item is not None:
             row.chooser.ids, row.chooser.logprobs, row.done = list(item.ids), list(item.logprobs), True
         return item is not None
+
+    def _fits(self, row: _Row, item: Hypothesis) -> bool:
+        return row.guide is not None and row.guide.fits(self._tokenizer.decode(item.ids))
+
+    def _is_ranked(self, row: _Row) -> bool:
+        """Whether the edits of this context have been ranked."""
+        return row.request.ranked and self._ranked.get(row.request.conversation, ([], []))[0] == row.ids
 
     def _allowed(self, row: _Row) -> Callable[[int], bool] | None:
         guide = row.guide
