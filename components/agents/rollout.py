@@ -102,7 +102,9 @@ class Rollout:
         begins: set[str] = set()
         if "bash" in offered:
             begins.add("<function=bash>\n")
-        if "test" in offered:  # which tests, where none are known to fail
+        last = self.steps[-1]
+        refused = last.rewound and last.tool_calls[0].name == "test"  # and would be again
+        if "test" in offered and not refused:  # which tests, where none are known to fail
             begins.add("<function=test>\n" + ("" if self.context.failing else "<parameter=tests>"))
         if "submit" in offered and names & {"edit", "bash"}:
             whole.add(render(Call("submit")))

@@ -153,6 +153,21 @@ def test_after_an_edit_that_stands_there_is_only_to_check_and_to_submit(bench: B
     assert last[-2].guide and last[-2].guide.allows(again)
 
 
+def test_a_test_call_that_failed_is_not_offered_again(bench: Bench) -> None:
+    fix = edit("        total -= value\n", "        total += value\n")
+    nothing = render(Call("test", {"tests": "no_such_test.py"}))
+    script = [render(Call("search", {"query": "mean"})), VIEW, fix, nothing, SUBMIT]
+    offered: list[bool] = []
+
+    def model(request: ModelRequest) -> str:
+        offered.append(request.guide is not None and request.guide.allows(nothing))
+        return script[len(offered) - 1]
+
+    [run] = bench.run(model, [one_bug()], visible=False)
+    assert run.grade and run.grade.resolved
+    assert offered == [True, True, True, True, False]
+
+
 def test_functions_are_offered_in_the_order_of_the_localisation(bench: Bench) -> None:
     offered: list[int] = []
 
