@@ -70,7 +70,7 @@ class ScaffoldConfig(BaseModel):
     edits: Literal["ranked", "sampled"] = Field(
         "ranked",
         description="`ranked`: a guided model of temperature 0 makes its edits of a view in the order of their "
-        "probability; `sampled`: one token after another, further ones at `retry_temperature`.",
+        "probability (with `unique_retries`); `sampled`: token by token, further ones at `retry_temperature`.",
     )
     edit_lines: int = Field(
         1,

@@ -75,6 +75,8 @@ class Rollout:
         messages = self.messages()
         key = _digest(messages)
         earlier = self._samples.get(key, [])
+        # What has been made must be known for the next one to be another.
+        ranked = self.scaffold.edits == "ranked" and self.scaffold.unique_retries
         seed = hashlib.sha256(f"{self.job.key}\0{key}\0{len(earlier)}".encode()).digest()
         return ModelRequest(
             task_id=self.job.task.id,
@@ -87,7 +89,7 @@ class Rollout:
             seed=int.from_bytes(seed[:4], "big"),
             avoid=tuple(ids for ids in earlier if ids) if self.scaffold.unique_retries else (),
             guide=self._guide() if self.scaffold.guided else None,
-            ranked=self.scaffold.edits == "ranked" and not self.scaffold.temperature,
+            ranked=ranked and not self.scaffold.temperature,
             tools=self._tools,
             tests_visible=self.job.tests_visible,
             conversation=self.job.key,
@@ -210,7 +212,7 @@ class Rollout:
                 observations=() if outcome.done else (seen,),
                 rewound=rewound,
                 prompt_tokens=reply.prompt_tokens,
-                completion_tokens=reply.completion_tokens,
+                completion_tokens=reply.completion_tokens + reply.compared_tokens,
                 completion_token_ids=reply.token_ids,
                 logprobs=reply.logprobs,
                 seconds=reply.seconds,
@@ -220,7 +222,7 @@ class Rollout:
     def _spend(self, reply: ModelReply, seconds: float) -> None:
         self.usage = Usage(
             prompt_tokens=self.usage.prompt_tokens + reply.prompt_tokens,
-            completion_tokens=self.usage.completion_tokens + reply.completion_tokens,
+            completion_tokens=self.usage.completion_tokens + self.steps[-1].completion_tokens,
             seconds=self.usage.seconds + reply.seconds + seconds,
             dollars=self.usage.dollars + reply.dollars,
         )
@@ -258,9 +260,7 @@ class Rollout:
             return ExitStatus.LOOPED
         if (
             self.usage.prompt_tokens + self.usage.completion_tokens >= limits.max_tokens
-            # What a model has read only to compare turns is no part of the context.
-            or reply.prompt_tokens + (len(reply.token_ids) or reply.completion_tokens)
-            >= limits.max_context_tokens
+            or reply.prompt_tokens + reply.completion_tokens >= limits.max_context_tokens
         ):
             return ExitStatus.TOKEN_LIMIT
         if self.usage.seconds >= limits.wall_seconds:

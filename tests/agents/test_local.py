@@ -11,7 +11,7 @@ import torch
 from transformers import LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
 
 from components.agents.guide import Ahead, Guide
-from components.agents.models import local, make_model
+from components.agents.models import make_model, ranking
 from components.agents.models.base import ModelReply, ModelRequest
 from components.agents.models.config import LocalConfig
 from components.agents.models.local import LocalModel
@@ -143,14 +143,14 @@ def test_what_must_follow_is_read_at_once(model: LocalModel, monkeypatch: pytest
     ]
     together = model.generate(asked)
     steps = 0
-    forward = model._forward
+    forward = model._reader.forward
 
     def counted(*arguments: Any, **named: Any) -> torch.Tensor:
         nonlocal steps
         steps += 1
         return forward(*arguments, **named)
 
-    monkeypatch.setattr(model, "_forward", counted)
+    monkeypatch.setattr(model._reader, "forward", counted)
     model.begin()
     for one, reply in zip(asked, together, strict=True):
         steps = 0
@@ -228,7 +228,7 @@ def walk(model: LocalModel, asked: ModelRequest) -> list[tuple[float, tuple[int,
 def test_edits_are_ranked_as_a_walk_through_all_of_them_would(
     model: LocalModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "_READINGS", 40)
+    monkeypatch.setattr(ranking, "_READINGS", 40)
     asked = [
         request(words, guide=Few(), ranked=True, stop=(".",), max_tokens=60, conversation=str(words))
         for words in (3, 12, 7)
@@ -244,7 +244,8 @@ def test_edits_are_ranked_as_a_walk_through_all_of_them_would(
                 ids.append(reply.token_ids)
                 assert reply.finish == "stop" and len(reply.logprobs) == len(reply.token_ids)
                 # Ranked once; what comes next has been read already.
-                assert (reply.completion_tokens > len(reply.token_ids)) == (turn == 0)
+                assert reply.completion_tokens == len(reply.token_ids)
+                assert (reply.compared_tokens > 0) == (turn == 0)
     for found, ids in zip(expected, said, strict=True):
         fitting = [turn for _, turn in found if not model._tokenizer.decode(turn).endswith("to.")]
         assert ids == fitting[:3]

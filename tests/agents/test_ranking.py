@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.agents.models.ranking import KEPT, PER_TEXT, Hypothesis, best, variants
+from components.agents.models.ranking import PER_TEXT, Hypothesis, variants
 
 VOCABULARY = 7
 
@@ -80,12 +80,3 @@ def test_a_right_draft_is_read_at_once_and_found_again_after_a_difference() -> N
     replaced = read(Hypothesis([3], [0.0], [*greedy[1:4], other, *greedy[5:]]))
     assert replaced.ids == greedy[:5]
     assert read(replaced).ids == greedy
-
-
-def test_the_best_come_first_and_no_more_than_are_kept() -> None:
-    items = [Hypothesis([number], [-float(number % 20)]) for number in range(40)]
-    found = best(items, key=lambda item: item.score)
-    assert len(found) == KEPT and [item.score for item in found] == sorted(
-        (item.score for item in found), reverse=True
-    )
-    assert found[0].score == 0.0

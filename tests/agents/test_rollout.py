@@ -1,5 +1,8 @@
 """Policies of the scaffold and every way a rollout ends."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from components.agents.config import AgentLimits, ScaffoldConfig
@@ -165,6 +168,39 @@ def test_a_turn_that_was_cut_off_says_so(bench: Bench) -> None:
         lambda request: replies[len(request.avoid)], [one_bug()], limits=AgentLimits(max_turns=1)
     )
     assert seen(row) == ["error: parameter path is not closed (cut off: too long)"]
+
+
+def test_what_was_read_to_compare_turns_is_spent_but_no_part_of_the_context(bench: Bench) -> None:
+    reply = ModelReply(SUBMIT, prompt_tokens=10, completion_tokens=5, compared_tokens=5000)
+    [row] = bench.run(lambda request: reply, [one_bug()], graded=False)
+    assert row.exit_status is ExitStatus.SUBMITTED and row.usage.completion_tokens == 5005
+    search = replace(reply, text=SEARCH)
+    [row] = bench.run(lambda request: search, [one_bug()], limits=AgentLimits(max_turns=2), graded=False)
+    assert row.exit_status is ExitStatus.TURN_LIMIT
+    long = replace(search, completion_tokens=5000, compared_tokens=0)
+    [row] = bench.run(lambda request: long, [one_bug()], limits=AgentLimits(max_turns=2), graded=False)
+    assert row.exit_status is ExitStatus.TOKEN_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("fields", "ranked"),
+    [
+        ({}, True),
+        ({"edits": "sampled"}, False),
+        ({"temperature": 0.5}, False),
+        # Without what has been made, the first edit would be made again and again.
+        ({"unique_retries": False}, False),
+    ],
+)
+def test_when_edits_are_ranked(bench: Bench, fields: dict[str, Any], ranked: bool) -> None:
+    asked: list[bool] = []
+
+    def model(request: ModelRequest) -> str:
+        asked.append(request.ranked)
+        return SUBMIT
+
+    bench.run(model, [one_bug()], scaffold=ScaffoldConfig(**fields), graded=False)
+    assert asked == [ranked]
 
 
 def test_the_scaffold_is_known_by_a_digest(bench: Bench) -> None:

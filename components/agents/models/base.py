@@ -87,6 +87,8 @@ class ModelReply:
     calls: tuple[NativeCall, ...] = ()
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    compared_tokens: int = 0
+    """Read only to compare turns: no part of the conversation."""
     token_ids: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
     finish: Literal["stop", "length"] = "stop"

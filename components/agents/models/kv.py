@@ -14,7 +14,7 @@ from components.records.errors import ConfigError
 _SERVE = "Serve it with vLLM and use kind `openai`"
 
 
-class SlotLayer(DynamicLayer):  # type: ignore[misc]
+class SlotLayer(DynamicLayer):  # type: ignore[misc]  # transformers has no types
     """A cache layer with room for each row: a token lies at its position, however far the other rows are.
 
     Nothing is moved when rows go on at different speeds, or back. `aim` says where the next tokens go.

@@ -7,14 +7,13 @@ the turn) keeps a few beginnings of one turn, this keeps a few places in all of 
 old text as a draft of the new (as in speculative decoding: no token is taken that is not the most probable one).
 """
 
-import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import torch
 
-T = TypeVar("T")
+from components.agents.models import kv
+from components.agents.models.reading import Piece, Reader, batches
 
 KEPT = 8
 """Edits of a context that are begun at a time."""
@@ -22,8 +21,14 @@ WANTED = 5
 """Of them to be completed: about as many as a view is given. Those that cannot be among them are given up."""
 PER_TEXT = 4
 """Of them for one text, so that others have their turn."""
+SCORED_TOKENS = 1024
+"""Of one batch in which every token is scored, padding included: bounds memory."""
 _WIDTH = 6
 """Tokens looked at in one place."""
+_READINGS = 6
+"""Of an edit that is being completed: more often it leaves its draft in hopeless ones only."""
+_LONGER = 16
+"""Tokens by which an edit may be longer than one that changes nothing."""
 _AHEAD = 4
 """Tokens of a draft among which the one sampled is looked for when it is not the next."""
 
@@ -60,6 +65,140 @@ class Hypothesis:
                 return
 
 
+@dataclass(frozen=True)
+class Draft:
+    """A turn that would replace a text by itself."""
+
+    ids: Sequence[int]
+    free: int
+    """The first token that may be another."""
+
+
+@dataclass
+class Context:
+    """A conversation whose next turn is an edit."""
+
+    ids: Sequence[int]
+    """All its tokens up to the turn."""
+    prefix: kv.Prefix
+    """Keys and values of at least those but the last, and perhaps of tokens that every draft begins with."""
+    drafts: Sequence[Draft]
+    tried: Collection[Sequence[int]]
+    """Edits that were made before."""
+    ended: Callable[[Sequence[int]], bool]
+    """Whether a turn has come to its end."""
+    fits: Callable[[Sequence[int]], bool]
+    """Whether a turn that has is of use."""
+    stops: Collection[int]
+    """Tokens that no turn goes on from."""
+    found: list[Hypothesis] = field(default_factory=list)
+    """What fits, the most probable first once all are ranked."""
+    read: int = 0
+    """Tokens that were read."""
+
+    @property
+    def start(self) -> int:
+        """The first token of a turn to be scored: those before are read already, and the same in all drafts."""
+        known = [kv.common(self.prefix.ids, [*self.ids, *draft.ids]) - len(self.ids) for draft in self.drafts]
+        return max(0, min([*known, *(draft.free for draft in self.drafts)]))
+
+    def piece(self, prefix: kv.Prefix, turn: Sequence[int], count: int, index: int) -> Piece:
+        """What is to be read of a turn to know what follows each of its last tokens, so many."""
+        piece = Piece.of(prefix, [*self.ids, *turn], count, index)
+        self.read += len(piece.ids)
+        return piece
+
+    def hopeless(self, item: Hypothesis) -> bool:
+        """Whether enough have been found that are more probable: it can only become less so."""
+        return sum(other.score > item.score for other in self.found) >= WANTED
+
+
+@dataclass(frozen=True)
+class _Branch:
+    """An edit on its way, and what has been read of the draft that it differs from."""
+
+    context: Context
+    item: Hypothesis
+    prefix: kv.Prefix
+    most: int
+    """Tokens at which it is given up."""
+
+    def goes_on(self) -> bool:
+        """Whether there is more to read; what has ended and fits is found."""
+        ids = self.item.ids
+        if not self.context.ended(ids):
+            return len(ids) < self.most and ids[-1] not in self.context.stops
+        if self.context.fits(ids):
+            self.context.found.append(self.item)
+        return False
+
+
+def rank(reader: Reader, contexts: Sequence[Context]) -> None:
+    """Find the most probable edits of each context, in order."""
+    branches = [branch for branch in _begin(reader, contexts) if branch.goes_on()]
+    pieces = [
+        one.context.piece(one.prefix, [*one.item.ids, *one.item.rest[:-1]], max(1, len(one.item.rest)), index)
+        for index, one in enumerate(branches)
+    ]
+    for batch in batches(pieces, SCORED_TOKENS):
+        _complete(reader, batch, [branches[piece.index] for piece in batch])
+    for context in contexts:
+        context.found.sort(key=lambda item: item.score, reverse=True)
+
+
+def _begin(reader: Reader, contexts: Sequence[Context]) -> list[_Branch]:
+    """The most probable beginnings of edits of each context, out of all texts that it may replace."""
+    asked = [(context, context.start, draft) for context in contexts for draft in context.drafts]
+    pieces = [
+        context.piece(context.prefix, draft.ids[:-1], len(draft.ids) - start, index)
+        for index, (context, start, draft) in enumerate(asked)
+    ]
+    begun: dict[int, list[_Branch]] = {id(context): [] for context in contexts}
+    for batch in batches(pieces, SCORED_TOKENS):
+        hidden, cache = reader.run(batch)
+        counts = [len(asked[piece.index][2].ids) - asked[piece.index][1] for piece in batch]
+        logits = reader.after(hidden, [piece.ids for piece in batch], counts)
+        for place, piece in enumerate(batch):
+            context, start, draft = asked[piece.index]
+            whole = [*context.ids, *draft.ids[:-1]]
+            prefix = kv.take(cache, place, whole, context.prefix, piece.shared)
+            most = len(draft.ids) + _LONGER
+            fresh = [
+                _Branch(context, item, prefix, most)
+                for item in variants(draft.ids, draft.free, start, torch.log_softmax(logits[place], dim=-1))
+                if not _made(item, context.tried)
+            ]
+            kept = [*begun[id(context)], *fresh]
+            begun[id(context)] = sorted(kept, key=lambda one: one.item.score, reverse=True)[:KEPT]
+    return [branch for context in contexts for branch in begun[id(context)]]
+
+
+def _complete(reader: Reader, batch: Sequence[Piece], branches: Sequence[_Branch]) -> None:
+    """Go on with edits greedily, all together, each along its draft."""
+    unread, starts = [piece.ids for piece in batch], [piece.shared for piece in batch]
+    room = 2 * max(len(ids) for ids in unread) + _LONGER
+    cache = reader.new_cache([(piece.prefix, piece.shared) for piece in batch], room)
+    for _ in range(_READINGS):
+        hidden = reader.forward(unread, starts, cache)
+        counts = [max(1, len(one.item.rest)) for one in branches]
+        for one, logits in zip(branches, reader.after(hidden, unread, counts), strict=True):
+            one.item.read(torch.log_softmax(logits, dim=-1))
+        alive = [index for index, one in enumerate(branches) if one.goes_on()]
+        alive = [index for index in alive if not branches[index].context.hopeless(branches[index].item)]
+        if not alive:
+            return
+        if len(alive) < len(branches):
+            kv.select(cache, alive)
+        branches = [branches[index] for index in alive]
+        unread = [[one.item.ids[-1], *one.item.rest[:-1]] for one in branches]
+        starts = [len(one.context.ids) + len(one.item.ids) - 1 for one in branches]
+
+
+def _made(item: Hypothesis, tried: Collection[Sequence[int]]) -> bool:
+    """Whether an edit that begins so has been made: no two that were ranked begin alike."""
+    return any(list(ids[: len(item.ids)]) == item.ids for ids in tried)
+
+
 def variants(ids: Sequence[int], free: int, start: int, scores: torch.Tensor) -> list[Hypothesis]:
     """Beginnings of turns that differ from a given one: the most probable `PER_TEXT`, best first.
 
@@ -88,13 +227,3 @@ def variants(ids: Sequence[int], free: int, start: int, scores: torch.Tensor) ->
             )
         )
     return found
-
-
-def hopeless(item: Hypothesis, done: Sequence[Hypothesis]) -> bool:
-    """Whether enough have been completed that are more probable: it can only become less so."""
-    return sum(other.score > item.score for other in done) >= WANTED
-
-
-def best(items: Sequence[T], key: Callable[[T], float]) -> list[T]:
-    """The most probable ones, in order."""
-    return heapq.nlargest(KEPT, items, key=key)
