@@ -148,7 +148,13 @@ def rank(reader: Reader, contexts: Sequence[Context]) -> None:
 
 def _begin(reader: Reader, contexts: Sequence[Context]) -> list[_Branch]:
     """The most probable beginnings of edits of each context, out of all texts that it may replace."""
-    asked = [(context, context.start, draft) for context in contexts for draft in context.drafts]
+    asked = [
+        (context, start, draft)
+        for context in contexts
+        if context.drafts
+        for start in [context.start]
+        for draft in context.drafts
+    ]
     pieces = [
         context.piece(context.prefix, draft.ids[:-1], len(draft.ids) - start, index)
         for index, (context, start, draft) in enumerate(asked)
