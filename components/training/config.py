@@ -38,7 +38,7 @@ class TrainConfig(BaseModel):
     max_length: int = Field(1024, ge=16, description="Tokens; longer rows end at their last whole turn")
     pad_to: int = Field(32, ge=1, description="Lengths are padded to a multiple: few shapes, warm kernels")
     bf16: bool = Field(True, description="bf16 autocast over fp32 weights")
-    save_every: int = Field(25, ge=1, description="Optimiser steps between resume points")
+    save_every: int = Field(50, ge=1, description="Optimiser steps between resume points")
     seed: int = 0
     threads: int = Field(
         0, ge=0, description="CPU threads; 0: all", json_schema_extra={"affects_output": False}
