@@ -1,7 +1,9 @@
 """The `iteration` flow: the whole loop. `python -m flows.iteration --help`."""
 
 import logging
+import signal
 import sys
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -50,6 +52,11 @@ def iteration(request: IterationRequest | None = None) -> str:
     return record.digest
 
 
+def _leave(number: int, frame: FrameType | None) -> None:
+    """Exit as after an error: Prefect's temporary server, for one, is only stopped at a regular exit."""
+    sys.exit(128 + number)
+
+
 def main(
     profile: Annotated[str, typer.Option(help="default, smoke or nightly (params/<name>.yaml)")] = "default",
     number: Annotated[int, typer.Option("--iteration", help="Number; 0: the newest again, or the first")] = 0,
@@ -63,6 +70,7 @@ def main(
         python -m flows.iteration --profile smoke
         python -m flows.iteration --next --set train.epochs=3
     """
+    signal.signal(signal.SIGTERM, _leave)
     # Prefect would log an error that is one line for the user as a traceback; its own are kept in its database.
     logging.getLogger("prefect").setLevel(logging.CRITICAL)
     fields = {

@@ -70,9 +70,3 @@ class OutOfSpaceError(InfrastructureError):
 
 class SandboxError(InfrastructureError):
     """A sandbox could not be opened or was lost."""
-
-
-class HackAttempt(FlywheelError):
-    """A submission tried to be graded as something it is not: graded 0 and recorded."""
-
-    exit_code = 6

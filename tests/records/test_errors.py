@@ -8,7 +8,6 @@ from components.records.errors import (
     ConfigError,
     CorruptionError,
     FlywheelError,
-    HackAttempt,
     InfrastructureError,
     InputError,
     OutOfSpaceError,
@@ -30,7 +29,6 @@ def test_config_error_names_key_value_and_what_is_allowed() -> None:
         InfrastructureError("down"),
         OutOfSpaceError("full"),
         SandboxError("lost"),
-        HackAttempt("forged"),
     ],
     ids=lambda error: type(error).__name__,
 )
