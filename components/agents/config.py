@@ -81,16 +81,9 @@ class ScaffoldConfig(BaseModel):
         3, ge=1, description="Failed edits of a line, after which a guided model must choose another line."
     )
     edits_per_view: int = Field(
-        3, ge=1, description="Failed edits after which the last view is taken back too, to look elsewhere."
+        3, ge=1, description="Failed edits after which the function on view is given up, to look elsewhere."
     )
-    search_hits: int = Field(4, ge=1, description="Rows of a search.")
-    views_offered: int = Field(
-        1,
-        ge=1,
-        description="Of the functions that a localisation lists, how many of the first ones not given up a guided "
-        "model may view. The order of the list is better than what a model of 135M parameters learns from it: "
-        "on 67 held-out bugs the first was the right one 47 times, and the one that the model chose 38 times.",
-    )
+    search_hits: int = Field(4, ge=1, description="Functions or lines that a search lists.")
     formula: Literal["ochiai", "op2"] = Field("ochiai", description="Suspiciousness of a line.")
     localize_tests: int = Field(
         30,

@@ -2,13 +2,15 @@
 
 Taking back. A turn whose edit failed can be taken back (`ScaffoldConfig.on_failed_edit`): the repository is
 restored, the step stays on record with `rewound=True`, and the next turn is sampled from the same context
-as before, at another temperature. After too many failed edits the view before them goes too; the search
-before that then answers again without the functions given up, as a further observation of the same call.
+as before, at another temperature. After too many failed edits the function on view is given up: a view of it is
+taken back too, and the localisation before them answers again with the next one, as a further observation of
+the same call. A localisation that the model asks for again takes the place of the one before.
 """
 
 import hashlib
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -23,7 +25,7 @@ from components.agents.toolcall import Call, MalformedCall, parse, render
 from components.agents.tools import TOOLS, Outcome, ToolContext
 from components.agents.tools.base import normal_path
 from components.agents.tools.edit import Change, plan
-from components.agents.tools.search import listing
+from components.agents.tools.search import localized
 from components.agents.transcript import path
 from components.records.base import canonical_json
 from components.records.repository import Recipe
@@ -65,6 +67,8 @@ class Rollout:
         self._edits_since_view = 0
         self._line_edits: Counter[tuple[str, str]] = Counter()
         self._malformed = 0
+        self._shows: dict[int, str] = {}
+        """Steps whose last answer shows source, and of which file."""
 
     def messages(self) -> tuple[Message, ...]:
         """What the next turn sees."""
@@ -98,7 +102,7 @@ class Rollout:
     def _guide(self) -> Guide:
         """The calls that make sense now. Free text (queries, commands) stays free."""
         offered = self.scaffold.tools
-        stand = [step for step in self.steps if step.source == "agent" and not step.rewound]
+        stand = self._stand()
         names = {step.tool_calls[0].name for step in stand}
         whole: set[str] = set()
         begins: set[str] = set()
@@ -117,22 +121,22 @@ class Rollout:
             begins.add("<function=search>\n<parameter=query>")
             if self.context.failing and self.context.localization is None:
                 whole.add(render(Call("search")))
-        views = [step for step in stand if step.tool_calls[0].name == "view"]
+        shown = [step for step in stand if step.index in self._shows]
         if "view" in offered:
             if known := self.context.known_functions():
-                whole |= guide.views(known) - {step.message for step in views}
-            else:
+                whole |= guide.views(known) - {step.message for step in shown}
+            elif not shown:
                 begins.add("<function=view>\n<parameter=path>")
         edits: dict[str, str] = {}
-        for step in views if "edit" in offered else []:
-            path = _path(step.tool_calls[0])
+        for step in shown if "edit" in offered else []:
+            path = self._shows[step.index]
             spent = [
                 line
                 for (other, line), count in self._line_edits.items()
                 if other == path and count >= self.scaffold.edits_per_line
             ]
-            shown = step.observations[-1].content.split("\n")
-            edits |= guide.edits(path, shown, spent, self.scaffold.edit_lines)
+            rows = step.observations[-1].content.split("\n")
+            edits |= guide.edits(path, rows, spent, self.scaffold.edit_lines)
         return Guide(frozenset(whole), frozenset(begins), edits, self._can)
 
     def _can(self, call: Call) -> bool:
@@ -155,9 +159,12 @@ class Rollout:
             self._line_edits[_edit_line(call)] += 1
             self._edits_since_view += 1
             if self._edits_since_view >= self.scaffold.edits_per_view:
-                self._take_view_back()
-        elif call is not None and call.name == "view" and not outcome.error:
+                self._look_elsewhere()
+        elif outcome.shows:
             self._edits_since_view = 0
+            self._shows[self.steps[-1].index] = outcome.shows
+            if _localises(self.steps[-1]):
+                self._search_again()
         self.status = self._ended(reply, outcome)
 
     def _act(self, reply: ModelReply) -> tuple[Call | None, Outcome, bool]:
@@ -227,28 +234,41 @@ class Rollout:
             dollars=self.usage.dollars + reply.dollars,
         )
 
-    def _take_view_back(self) -> None:
-        """Give up the function that was viewed last, so that another can be chosen, if there is one."""
+    def _look_elsewhere(self) -> None:
+        """Give up the function that was shown last, so that another can be chosen, if there is one."""
         if not self.context.alternative():
             return
         self._edits_since_view = 0
-        active = [step for step in self.steps if step.source == "agent" and not step.rewound]
-        names = [step.tool_calls[0].name for step in active]
-        if "view" not in names:
+        stand = self._stand()
+        last = _last(stand, lambda step: step.index in self._shows)
+        if last is None or not self._take_back(stand[last + _localises(stand[last]) :]):
             return
-        position = len(names) - 1 - names[::-1].index("view")
-        if "edit" in names[position:] or "bash" in names[position:]:
-            return  # what happened since cannot be taken back with the conversation alone
-        for step in active[position:]:
+        self.context.give_up()
+        searched = _last(stand[: last + 1], _localises)
+        if searched is not None:
+            step, outcome = stand[searched], localized(self.context)
+            fresh = Observation(call_id=step.tool_calls[0].id, content=outcome.content)
+            self.steps[step.index] = step.model_copy(update={"observations": (*step.observations, fresh)})
+            self._shows[step.index] = outcome.shows
+
+    def _search_again(self) -> None:
+        """A localisation takes the place of the one before."""
+        *before, _ = self._stand()
+        earlier = _last(before, _localises)
+        if earlier is not None:
+            self._take_back(before[earlier:])
+
+    def _take_back(self, turns: Sequence[Step]) -> bool:
+        """Take back turns, unless one may have changed the repository: that is not undone with the conversation."""
+        if any(step.tool_calls[0].name in ("edit", "bash") for step in turns):
+            return False
+        for step in turns:
             self.steps[step.index] = step.model_copy(update={"rewound": True})
-        if (function := self.context.last_function) is not None:
-            self.context.tried.add(function)
-        for step in reversed(active[:position]):
-            call = step.tool_calls[0]
-            if call.name == "search" and not call.error and not _query(call):
-                fresh = Observation(call_id=call.id, content=listing(self.context))
-                self.steps[step.index] = step.model_copy(update={"observations": (*step.observations, fresh)})
-                break
+        return True
+
+    def _stand(self) -> list[Step]:
+        """The model's turns that were not taken back."""
+        return [step for step in self.steps if step.source == "agent" and not step.rewound]
 
     def _ended(self, reply: ModelReply, outcome: Outcome) -> ExitStatus | None:
         limits, turns = self.limits, len(self.steps) - 2
@@ -269,7 +289,7 @@ class Rollout:
 
     def _repeats(self) -> int:
         """How often the last turn that stands has been made in a row, with the same answer."""
-        active = [step for step in self.steps if step.source == "agent" and not step.rewound]
+        active = self._stand()
         count = 0
         for step in reversed(active):
             if _said_and_seen(step) != _said_and_seen(active[-1]):
@@ -293,14 +313,16 @@ def _edit_line(call: Call) -> tuple[str, str]:
     return normal_path(call.arguments["path"]) or "", call.arguments["old"].split("\n")[0]
 
 
-def _path(call: ToolCall) -> str:
-    path = call.arguments.get("path", "") if isinstance(call.arguments, dict) else ""
-    return normal_path(str(path)) or ""
+def _last(turns: Sequence[Step], kind: Callable[[Step], bool]) -> int | None:
+    """Where the last turn of a kind is."""
+    return next((place for place in reversed(range(len(turns))) if kind(turns[place])), None)
 
 
-def _query(call: ToolCall) -> str:
+def _localises(step: Step) -> bool:
+    """Whether a turn is a search without a query that was answered."""
+    call = step.tool_calls[0]
     query = call.arguments.get("query", "") if isinstance(call.arguments, dict) else ""
-    return str(query).strip()
+    return call.name == "search" and not call.error and not str(query).strip()
 
 
 def _digest(messages: tuple[Message, ...]) -> str:

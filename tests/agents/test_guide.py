@@ -91,7 +91,7 @@ def test_whole_calls_and_free_beginnings() -> None:
 @pytest.mark.parametrize("guided", [True, False])
 def test_a_rollout_guides_by_what_the_model_has_seen(bench: Bench, guided: bool) -> None:
     wrong = edit("        total -= value\n", "        total *= value\n")
-    script = [SEARCH, VIEW, wrong, edit("        count += 1\n", "        count += 2\n"), SUBMIT]
+    script = [SEARCH, wrong, edit("        count += 1\n", "        count += 2\n"), SUBMIT]
     requests: list[ModelRequest] = []
 
     def model(request: ModelRequest) -> str:
@@ -101,20 +101,20 @@ def test_a_rollout_guides_by_what_the_model_has_seen(bench: Bench, guided: bool)
     bench.run(model, [one_bug()], scaffold=ScaffoldConfig(guided=guided, edits_per_line=1), graded=False)
     guides = [request.guide for request in requests]
     if not guided:
-        assert guides == [None] * 5
+        assert guides == [None] * 4
         return
     allowed = [guide is not None and guide.allows(said) for guide, said in zip(guides, script, strict=True)]
-    assert allowed == [True] * 4 + [False]  # nothing has been fixed that could be submitted
-    first, second, third, fourth = guides[:4]
-    assert first and second and third and fourth
-    # At first there is nothing to edit or submit; any function may be viewed, then those that localisation led to.
+    assert allowed == [True] * 3 + [False]  # nothing has been fixed that could be submitted
+    first, second, third = guides[:3]
+    assert first and second and third
+    # At first there is nothing to edit or submit; any function may be viewed, then what localisation has shown is.
     assert not first.allows(SUBMIT)
     assert not first.allows(wrong) and first.allows("<function=view>\n<parameter=path>any")
-    assert not second.allows(SEARCH) and not second.allows("<function=view>\n<parameter=path>any")
-    assert not third.allows(edit("        no such line\n", "", PATH))
+    assert not second.allows(SEARCH) and not second.allows("<function=view>")
+    assert not second.allows(edit("        no such line\n", "", PATH))
     # A line that was tried is closed; others are open.
-    assert third.allows(wrong) and not fourth.allows(wrong)
-    assert fourth.allows(edit("    total = 0\n", "    total = 1\n"))
+    assert second.allows(wrong) and not third.allows(wrong)
+    assert third.allows(edit("    total = 0\n", "    total = 1\n"))
 
 
 def test_an_edit_that_breaks_the_file_does_not_fit(bench: Bench) -> None:
@@ -125,22 +125,23 @@ def test_an_edit_that_breaks_the_file_does_not_fit(bench: Bench) -> None:
 
     def model(request: ModelRequest) -> str:
         assert request.guide and request.ranked
-        fits.append([request.guide.fits(turn) for turn in (VIEW, wrong, broken)])
-        return [SEARCH, VIEW, wrong, SUBMIT][len(fits) - 1]
+        fits.append([request.guide.fits(turn) for turn in (SEARCH, wrong, broken)])
+        return [SEARCH, wrong, SUBMIT][len(fits) - 1]
 
     bench.run(model, [one_bug()], graded=False)
-    assert fits[1] == [True, False, False] and fits[2] == [False, True, False]
+    assert fits[0] == [True, False, False] and fits[1] == [False, True, False]
 
 
 @pytest.mark.parametrize("visible", [True, False])
 def test_after_an_edit_that_stands_there_is_only_to_check_and_to_submit(bench: Bench, visible: bool) -> None:
     find = SEARCH if visible else render(Call("search", {"query": "mean"}))
+    script = [find] if visible else [find, VIEW]
     fix = edit("        total -= value\n", "        total += value\n")
     last: list[ModelRequest] = []
 
     def model(request: ModelRequest) -> str:
         last.append(request)
-        return [find, VIEW, fix, SUBMIT][len(last) - 1]
+        return [*script, fix, SUBMIT][len(last) - 1]
 
     [run] = bench.run(model, [one_bug()], visible=visible)
     assert run.grade and run.grade.resolved
@@ -166,24 +167,6 @@ def test_a_test_call_that_failed_is_not_offered_again(bench: Bench) -> None:
     [run] = bench.run(model, [one_bug()], visible=False)
     assert run.grade and run.grade.resolved
     assert offered == [True, True, True, True, False]
-
-
-def test_functions_are_offered_in_the_order_of_the_localisation(bench: Bench) -> None:
-    offered: list[int] = []
-
-    def model(request: ModelRequest) -> str:
-        assert request.guide
-        if not offered:
-            offered.append(0)
-            return SEARCH
-        ahead = request.guide.ahead("<function=view>")
-        offered.append(len(ahead.closed) if ahead else 0)
-        return SUBMIT
-
-    for most in (1, 2):
-        offered.clear()
-        bench.run(model, [two_bugs()], scaffold=ScaffoldConfig(views_offered=most), graded=False)
-        assert offered == [0, most]
 
 
 def test_without_known_tests_nothing_is_localised(bench: Bench) -> None:

@@ -7,12 +7,13 @@ from components.agents.models.base import ModelRequest
 from components.agents.models.config import OracleConfig
 from components.agents.models.oracle import OracleModel
 from components.agents.toolcall import parse
+from components.agents.transcript import messages
 from components.grading.submission import task_files
 from components.records.errors import InputError
 from components.records.task import Task
 from components.records.training import Message
 from components.records.trajectory import ExitStatus, Trajectory
-from tests.agents.support import Bench, seen, turns
+from tests.agents.support import SEARCH, Bench, seen, turns
 from tests.grading.support import (
     MEAN,
     NUMBERS,
@@ -55,7 +56,7 @@ def bug(change: dict[str, str], fail_to_pass: tuple[str, ...]) -> Task:
 
 def test_it_walks_from_localisation_to_submission(bench: Bench) -> None:
     row = demonstrate(bench, one_bug())
-    assert calls(row) == ["search", "view", "edit", "test", "submit"]
+    assert calls(row) == ["search", "edit", "test", "submit"]
     assert row.exit_status is ExitStatus.SUBMITTED and row.grade is not None and row.grade.resolved
     assert row.demonstrator and row.model == "oracle"
     assert not any(step.rewound or step.tool_calls[0].error for step in turns(row))
@@ -64,7 +65,6 @@ def test_it_walks_from_localisation_to_submission(bench: Bench) -> None:
 def test_the_last_test_run_may_be_left_out(bench: Bench) -> None:
     assert calls(demonstrate(bench, one_bug(), test_before_submit=False)) == [
         "search",
-        "view",
         "edit",
         "submit",
     ]
@@ -101,7 +101,7 @@ def test_several_hunks_of_one_function_are_one_edit(bench: Bench) -> None:
     row = demonstrate(
         bench, bug({"    total = 0": "    total = 1", "        count += 1": "        count += 2"}, (MEAN,))
     )
-    assert calls(row) == ["search", "view", "edit", "test", "submit"]
+    assert calls(row) == ["search", "edit", "test", "submit"]
     assert row.grade is not None and row.grade.resolved
 
 
@@ -110,7 +110,7 @@ def test_several_files_are_several_edits(bench: Bench) -> None:
     task = two_bugs()
     model = OracleModel([task], lambda asked: task_files(asked, bench.tree))
     [row] = bench.run(model, [task], scaffold=ScaffoldConfig(on_failed_edit="keep"))
-    assert calls(row) == ["search", "view", "edit", "view", "edit", "test", "submit"]
+    assert calls(row) == ["search", "edit", "search", "edit", "test", "submit"]
     assert row.grade is not None and row.grade.resolved
 
 
@@ -123,10 +123,24 @@ def test_where_localisation_does_not_list_the_function_it_searches_by_name(bench
     [row] = bench.run(
         model, [misled], scaffold=ScaffoldConfig(search_hits=1, on_failed_edit="keep"), graded=False
     )
-    assert seen(row)[0] == "tinylib/numbers.py::mean 9"
+    assert seen(row)[0].splitlines()[:2] == ["tinylib/numbers.py::mean 9", ".|def mean(values):"]
     assert calls(row)[:4] == ["search", "search", "view", "edit"]
     assert turns(row)[1].tool_calls[0].arguments == {"query": "initials"}
     assert row.patch == half
+
+
+def test_where_localisation_shows_another_function_it_asks_again(bench: Bench) -> None:
+    fix = two_bugs().gold_patch
+    misled = two_bugs().model_copy(update={"gold_patch": fix[fix.index(f"diff --git a/{WORDS}") :]})
+    model = OracleModel([misled], lambda asked: task_files(asked, bench.tree))
+    [row] = bench.run(model, [misled], scaffold=ScaffoldConfig(on_failed_edit="keep"), graded=False)
+    assert calls(row)[:3] == ["search", "search", "edit"]
+    assert [step.rewound for step in turns(row)][:3] == [True, False, False]
+    first, second = (text.splitlines() for text in seen(row)[:2])
+    assert first[0] == "tinylib/numbers.py::mean 9" and first[1].startswith("tinylib/words.py::initials ")
+    assert second[0] == first[1] and second[1] == ".|def initials(name):"
+    # What is learnt from it is to find the function at once.
+    assert [message.content for message in messages(row)].count(SEARCH) == 1
 
 
 def test_it_does_not_edit_what_it_has_not_seen(bench: Bench) -> None:
@@ -136,13 +150,7 @@ def test_it_does_not_edit_what_it_has_not_seen(bench: Bench) -> None:
         Message(role="system", content=""),
         Message(role="user", content="fix it"),
         Message(role="assistant", content="<function=search>\n</function>"),
-        Message(role="user", content="tinylib/numbers.py::mean 9"),
-        Message(
-            role="assistant",
-            content="<function=view>\n<parameter=path>tinylib/numbers.py</parameter>\n"
-            "<parameter=function>mean</parameter>\n</function>",
-        ),
-        Message(role="user", content=".|def mean(values):\n..."),
+        Message(role="user", content="tinylib/numbers.py::mean 9\n.|def mean(values):\n..."),
     )
     [reply] = model.generate([ModelRequest(task_id=task.id, messages=shown)])
     assert parse(reply.text).arguments == {"path": NUMBERS, "lines": "5-35"}

@@ -137,6 +137,34 @@ def test_after_too_many_failed_edits_another_function_can_be_chosen(bench: Bench
     assert seen(row)[4] == "error: tinylib/words.py::initials was tried; choose another"
 
 
+def test_after_too_many_failed_edits_the_localisation_shows_the_next_function(bench: Bench) -> None:
+    line = "    return \"\".join(word[-1].upper() for word in name.split())\n"
+    elsewhere = edit(line, line.replace("-1", "0"), "tinylib/words.py")
+    script, requests = in_order(SEARCH, WRONG, OTHER, elsewhere, SUBMIT)
+    [row] = bench.run(script, [two_bugs()], scaffold=ScaffoldConfig(edits_per_view=2), graded=False)
+    assert [step.rewound for step in turns(row)] == [False, True, True, True, False]
+    first, second = [item.content for item in turns(row)[0].observations]
+    assert first.startswith("tinylib/numbers.py::mean 9\n") and "9|        total -= value" in first
+    assert second.startswith("tinylib/words.py::initials ") and "|def initials(name):" in second
+    assert "numbers.py" not in second and requests[3].messages[-1].content == second
+    guides = [request.guide for request in requests]
+    assert guides[1] and guides[1].allows(WRONG) and not guides[1].allows(elsewhere)
+    assert guides[3] and guides[3].allows(elsewhere) and not guides[3].allows(WRONG)
+
+
+def test_a_localisation_that_is_asked_for_again_shows_the_next_function(bench: Bench) -> None:
+    [row] = bench.run([SEARCH, TEST, SEARCH, SEARCH, SUBMIT], [two_bugs()], graded=False)
+    assert [step.rewound for step in turns(row)] == [True, True, True, False, False]
+    places = [turns(row)[index].observations[-1].content.split(" ")[0] for index in (0, 2, 3)]
+    # There is no third: it stays.
+    assert places == ["tinylib/numbers.py::mean", *["tinylib/words.py::initials"] * 2]
+
+
+def test_what_a_command_may_have_changed_is_not_taken_back_by_another_localisation(bench: Bench) -> None:
+    [row] = bench.run([SEARCH, bash("true"), SEARCH, SUBMIT], [two_bugs()], graded=False)
+    assert not any(step.rewound for step in turns(row))
+
+
 def test_edits_stand_in_the_hidden_setting(bench: Bench) -> None:
     [row] = bench.run([WRONG, SUBMIT], [one_bug()], visible=False)
     assert seen(row)[0] == "ok" and not turns(row)[0].rewound

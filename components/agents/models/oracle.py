@@ -1,7 +1,8 @@
 """`OracleModel`: the demonstrator. Knows the gold patch and walks to it through the real tools.
 
-localise -> read -> edit -> test -> submit, each decided from what the conversation shows so far. Where
-localisation does not list the function it shows what to do then: search for its name, and look there.
+localise -> read -> edit -> test -> submit, each decided from what the conversation shows so far. A localisation
+that shows another function first is asked again; where it does not list the function at all, the demonstration
+is to search for its name, and to look there.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -68,7 +69,9 @@ class OracleModel:
         """Find the place, look at it, change it."""
         function = function_at(files[goal.path], goal.line)
         name = function.name if function else ""
-        if any(turn.call.name == "view" and _shows(turn.seen, goal.anchor) for turn in turns):
+        place = f"{goal.path}::{name}"
+        shown = [turn.seen for turn in turns if turn.call.name == "view" or _listed(turn.seen)[:1] == [place]]
+        if any(_shows(seen, goal.anchor) for seen in shown):
             return Call("edit", {"path": goal.path, "old": goal.old, "new": goal.new})
         viewed = {(turn.call.arguments.get("path"), turn.call.arguments.get("function")) for turn in turns}
         searched = [turn for turn in turns if turn.call.name == "search"]
@@ -78,9 +81,11 @@ class OracleModel:
                 if request.tests_visible
                 else Call("search", {"query": _query(goal, name, request)})
             )
-        if name and (goal.path, name) not in viewed:
-            listed = any(name in turn.seen and goal.path in turn.seen for turn in searched)
-            if listed or any("query" in turn.call.arguments for turn in searched):
+        listed = _listed(searched[-1].seen)
+        if place in listed[1:]:
+            return Call("search")
+        if name and place not in listed and (goal.path, name) not in viewed:
+            if any("query" in turn.call.arguments for turn in searched):
                 return Call("view", {"path": goal.path, "function": name})
             return Call("search", {"query": _query(goal, name, request)})
         first = max(1, goal.line - 15)
@@ -93,6 +98,11 @@ def _query(goal: Replacement, name: str, request: ModelRequest) -> str:
     module = goal.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     dotted = f"{module}.{name}"
     return dotted if dotted in statement else name
+
+
+def _listed(seen: str) -> list[str]:
+    """The functions that a localisation lists, `path::name`."""
+    return [line.rpartition(" ")[0] for line in seen.split("\n") if "::" in line and line[1:2] not in ("|", ">")]
 
 
 def _shows(seen: str, anchor: Sequence[str]) -> bool:

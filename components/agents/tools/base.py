@@ -39,6 +39,8 @@ class Outcome:
     """Takes the change to the repository back."""
     done: bool = False
     """The rollout ends here."""
+    shows: str = ""
+    """Path of the file that the answer shows source of, if it does."""
 
     @classmethod
     def failure(cls, code: str, text: str) -> "Outcome":
@@ -63,7 +65,7 @@ class ToolContext:
     found: set[str] = field(default_factory=set)
     """Files that a search with a query has found."""
     last_function: tuple[str, str] | None = None
-    """(path, function) that was viewed last; None after a view of lines."""
+    """(path, function) that was shown last; None after a view of lines."""
     viewed: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Path to the lines that were looked at last."""
 
@@ -73,17 +75,17 @@ class ToolContext:
         return [item for item in found if item.place not in self.tried]
 
     def known_functions(self) -> list[tuple[str, str]]:
-        """(path, name) of functions that searches have led to, without those given up.
-
-        The most suspicious ones that a localisation lists, as many as are offered, and those of files that a
-        query has found.
-        """
-        known = {item.place for item in self.suspects()[: self.scaffold.views_offered]}
-        known |= {(path, span.name) for path in self.found for span in spans(self.text(path) or "")}
+        """(path, name) of the functions of files that a query has found, without those given up."""
+        known = {(path, span.name) for path in self.found for span in spans(self.text(path) or "")}
         return sorted(known - self.tried)
 
+    def give_up(self) -> None:
+        """Never show the function again that was shown last."""
+        if self.last_function is not None:
+            self.tried.add(self.last_function)
+
     def alternative(self) -> bool:
-        """Whether another function than the one viewed last is suspicious enough to be worth a look."""
+        """Whether another function than the one shown last is suspicious enough to be worth a look."""
         return any(
             item.score >= WORTH_A_LOOK and item.place != self.last_function for item in self.suspects()
         )

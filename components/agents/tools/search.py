@@ -1,17 +1,23 @@
 """`search`: where to look. Without a query, fault localisation; with one, names and lines that match."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from components.agents.source import function_at, spans
 from components.agents.tools.base import Outcome, Parameter, ToolContext
+from components.agents.tools.view import ViewTool
 
 
 class SearchTool:
-    """Ranks functions by the failing tests, or finds text."""
+    """Ranks functions by the failing tests and shows the first, or finds text.
+
+    Asked again while nothing has changed, a localisation gives up the function that was shown last.
+    """
 
     name = "search"
     description = (
-        "Without query: functions ranked by suspicion (0-9). With query: matching definitions and lines."
+        "Without query: functions ranked by suspicion (0-9), and the source of the first; again: of the next. "
+        "With query: matching definitions and lines."
     )
     parameters = (Parameter("query", "Name or text to look for.", required=False),)
 
@@ -25,18 +31,25 @@ def _localize(context: ToolContext) -> Outcome:
     if not context.failing:
         return Outcome.failure("no_tests", "the failing tests are not known; give a query")
     localization, cached = context.checks.localize()
-    context.localization = localization
+    if localization != context.localization:
+        context.localization = localization
+        context.tried.clear()
+    elif context.alternative():
+        context.give_up()
     if not localization.suspects:
         # No error of the call: the next one should be another, not this again.
         return Outcome(f"{localization.note or 'no function is suspicious'}; give a query", cached=cached)
-    return Outcome(listing(context), cached=cached)
+    return replace(localized(context), cached=cached)
 
 
-def listing(context: ToolContext) -> str:
-    """The most suspicious functions that have not been given up."""
-    found = context.localization.suspects if context.localization else ()
-    rows = (context.suspects() or found)[: context.scaffold.search_hits]
-    return "\n".join(f"{row.path}::{row.function} {int(row.score * 9 + 0.5)}" for row in rows)
+def localized(context: ToolContext) -> Outcome:
+    """The most suspicious functions that have not been given up, and what a view of the first one shows."""
+    rows = context.suspects()[: context.scaffold.search_hits]
+    if not rows:
+        return Outcome("every suspicious function was tried; give a query")
+    listed = "\n".join(f"{row.path}::{row.function} {int(row.score * 9 + 0.5)}" for row in rows)
+    shown = ViewTool().run({"path": rows[0].path, "function": rows[0].function}, context)
+    return Outcome(listed if shown.error else f"{listed}\n{shown.content}", shows=shown.shows)
 
 
 def _find(query: str, context: ToolContext) -> Outcome:

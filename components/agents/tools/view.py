@@ -50,7 +50,7 @@ class ViewTool:
             shown.extend(_render(text, numbers, scores, _frames(path, context)))
         context.last_function = (path, found[0].name)
         context.viewed[path] = (found[0].start, found[-1].end)
-        return Outcome("\n".join(shown))
+        return Outcome("\n".join(shown), shows=path)
 
     def _lines(self, path: str, text: str, wanted: str, context: ToolContext) -> Outcome:
         last = text.count("\n") + (not text.endswith("\n"))
@@ -65,7 +65,8 @@ class ViewTool:
         context.last_function = None
         context.viewed[path] = (begin, stop)
         numbers = list(range(begin, stop + 1))
-        return Outcome("\n".join(_render(text, numbers, _scores(path, context), _frames(path, context))))
+        rows = _render(text, numbers, _scores(path, context), _frames(path, context))
+        return Outcome("\n".join(rows), shows=path)
 
 
 def _frames(path: str, context: ToolContext) -> frozenset[int]:
