@@ -83,7 +83,10 @@ class ScaffoldConfig(BaseModel):
     edits_per_view: int = Field(
         3, ge=1, description="Failed edits after which the function on view is given up, to look elsewhere."
     )
-    search_hits: int = Field(4, ge=1, description="Functions or lines that a search lists.")
+    search_hits: int = Field(4, ge=1, description="Definitions and lines that a search for a text lists.")
+    suspects_listed: int = Field(
+        4, ge=1, description="Functions that a fault localisation lists; the source of the first is shown."
+    )
     formula: Literal["ochiai", "op2"] = Field("ochiai", description="Suspiciousness of a line.")
     localize_tests: int = Field(
         30,

@@ -96,6 +96,7 @@ class Rollout:
             ranked=ranked and not self.scaffold.temperature,
             tools=self._tools,
             tests_visible=self.job.tests_visible,
+            turns=len(self.steps) - 2,
             conversation=self.job.key,
         )
 

@@ -5,7 +5,7 @@ import pytest
 from components.agents.config import ScaffoldConfig
 from components.agents.models.base import ModelRequest
 from components.agents.models.config import OracleConfig
-from components.agents.models.oracle import OracleModel
+from components.agents.models.oracle import LOOKS, OracleModel
 from components.agents.toolcall import parse
 from components.agents.transcript import messages
 from components.grading.submission import task_files
@@ -114,19 +114,18 @@ def test_several_files_are_several_edits(bench: Bench) -> None:
     assert row.grade is not None and row.grade.resolved
 
 
-def test_where_localisation_does_not_list_the_function_it_searches_by_name(bench: Bench) -> None:
-    """Two bugs, and a list that shows one suspect only: the other one."""
-    fix = two_bugs().gold_patch
-    half = fix[fix.index(f"diff --git a/{WORDS}") :]
-    misled = two_bugs().model_copy(update={"gold_patch": half})
-    model = OracleModel([misled], lambda asked: task_files(asked, bench.tree))
-    [row] = bench.run(
-        model, [misled], scaffold=ScaffoldConfig(search_hits=1, on_failed_edit="keep"), graded=False
-    )
+def test_where_localisation_does_not_lead_to_the_function_it_searches_by_name(bench: Bench) -> None:
+    """The bug to mend is in a function that no failing test reaches."""
+    clean = pristine(WORDS)
+    elsewhere = diff({WORDS: clean}, {WORDS: clean.replace("times < 0", "times <= 0")})
+    misled = one_bug().model_copy(update={"gold_patch": elsewhere})
+    model = OracleModel([misled], lambda asked: {**task_files(asked, bench.tree), WORDS: clean.encode()})
+    [row] = bench.run(model, [misled], scaffold=ScaffoldConfig(on_failed_edit="keep"), graded=False)
     assert seen(row)[0].splitlines()[:2] == ["tinylib/numbers.py::mean 9", ".|def mean(values):"]
-    assert calls(row)[:4] == ["search", "search", "view", "edit"]
-    assert turns(row)[1].tool_calls[0].arguments == {"query": "initials"}
-    assert row.patch == half
+    made = calls(row)
+    assert made[: made.index("view") + 2] == [*["search"] * (LOOKS + 1), "view", "edit"]
+    assert turns(row)[LOOKS].tool_calls[0].arguments == {"query": "Tally.add"}
+    assert row.patch == elsewhere
 
 
 def test_where_localisation_shows_another_function_it_asks_again(bench: Bench) -> None:

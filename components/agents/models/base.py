@@ -67,6 +67,8 @@ class ModelRequest:
     """JSON schemas of the tools, for servers with native tool calls."""
     tests_visible: bool = True
     """Whether the failing tests are in the agent's tree."""
+    turns: int = 0
+    """Turns made so far, those that were taken back included."""
     conversation: str = ""
     """Same for all turns of one rollout: a model may keep what it computed of the shared prefix."""
 

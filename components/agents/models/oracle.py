@@ -1,8 +1,8 @@
 """`OracleModel`: the demonstrator. Knows the gold patch and walks to it through the real tools.
 
 localise -> read -> edit -> test -> submit, each decided from what the conversation shows so far. A localisation
-that shows another function first is asked again; where it does not list the function at all, the demonstration
-is to search for its name, and to look there.
+that shows another function is asked for the next one; where the function is not among the first ones, the
+demonstration is to search for its name, and to look there.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +17,8 @@ from components.records.errors import InputError
 from components.records.task import Task
 from components.records.training import Message
 
+LOOKS = 4
+"""Functions of a localisation that are looked at before the name is searched for."""
 BuggySource = Callable[[Task], Mapping[str, bytes]]
 """The files of a task that the bug changed, as they are in the buggy tree."""
 
@@ -81,12 +83,12 @@ class OracleModel:
                 if request.tests_visible
                 else Call("search", {"query": _query(goal, name, request)})
             )
-        listed = _listed(searched[-1].seen)
-        if place in listed[1:]:
-            return Call("search")
-        if name and place not in listed and (goal.path, name) not in viewed:
+        on_view = _listed(searched[-1].seen)[:1]
+        if name and on_view != [place] and (goal.path, name) not in viewed:
             if any("query" in turn.call.arguments for turn in searched):
                 return Call("view", {"path": goal.path, "function": name})
+            if on_view and request.turns < LOOKS:
+                return Call("search")
             return Call("search", {"query": _query(goal, name, request)})
         first = max(1, goal.line - 15)
         return Call("view", {"path": goal.path, "lines": f"{first}-{first + 30}"})

@@ -44,7 +44,7 @@ def _localize(context: ToolContext) -> Outcome:
 
 def localized(context: ToolContext) -> Outcome:
     """The most suspicious functions that have not been given up, and what a view of the first one shows."""
-    rows = context.suspects()[: context.scaffold.search_hits]
+    rows = context.suspects()[: context.scaffold.suspects_listed]
     if not rows:
         return Outcome("every suspicious function was tried; give a query")
     listed = "\n".join(f"{row.path}::{row.function} {int(row.score * 9 + 0.5)}" for row in rows)
