@@ -7,7 +7,7 @@ from components.agents.guide import Guide, edits, views
 from components.agents.models.base import ModelRequest
 from components.agents.toolcall import Call, render
 from tests.agents.support import PATH, SEARCH, SUBMIT, TEST, VIEW, Bench, bash, edit
-from tests.grading.support import one_bug, two_bugs
+from tests.grading.support import one_bug
 
 SHOWN = [".|def f(a):", "...", "9>    x = a", "5|    x = a", ".|", "3|    return x", ".|    rest"]
 

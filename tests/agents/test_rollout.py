@@ -138,7 +138,7 @@ def test_after_too_many_failed_edits_another_function_can_be_chosen(bench: Bench
 
 
 def test_after_too_many_failed_edits_the_localisation_shows_the_next_function(bench: Bench) -> None:
-    line = "    return \"\".join(word[-1].upper() for word in name.split())\n"
+    line = '    return "".join(word[-1].upper() for word in name.split())\n'
     elsewhere = edit(line, line.replace("-1", "0"), "tinylib/words.py")
     script, requests = in_order(SEARCH, WRONG, OTHER, elsewhere, SUBMIT)
     [row] = bench.run(script, [two_bugs()], scaffold=ScaffoldConfig(edits_per_view=2), graded=False)

@@ -193,11 +193,11 @@ def test_localisation_follows_the_repository(bench: Bench) -> None:
         graded=False,
     )
     first, _, second, _ = seen(row)
-    assert {line.split()[0] for line in first.splitlines()} == {
+    assert {line.split()[0] for line in first.splitlines()[:2]} == {
         "tinylib/numbers.py::mean",
         "tinylib/words.py::initials",
     }
-    assert second == "tinylib/words.py::initials 9"
+    assert second.splitlines()[:2] == ["tinylib/words.py::initials 9", ".|def initials(name):"]
 
 
 def test_when_all_tests_pass_there_is_nothing_to_localise(bench: Bench) -> None:

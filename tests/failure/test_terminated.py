@@ -1,5 +1,6 @@
 """SIGTERM while the flow runs: it ends soon, and nothing that it started outlives it."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -45,9 +46,5 @@ def test_a_terminated_flow_leaves_no_server_behind(tmp_path: Path) -> None:
             time.sleep(0.1)
         assert alive(process.pid) == []
     finally:
-        for entry in alive(process.pid):
-            print(entry)
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass

@@ -104,7 +104,9 @@ def _query(goal: Replacement, name: str, request: ModelRequest) -> str:
 
 def _listed(seen: str) -> list[str]:
     """The functions that a localisation lists, `path::name`."""
-    return [line.rpartition(" ")[0] for line in seen.split("\n") if "::" in line and line[1:2] not in ("|", ">")]
+    return [
+        line.rpartition(" ")[0] for line in seen.split("\n") if "::" in line and line[1:2] not in ("|", ">")
+    ]
 
 
 def _shows(seen: str, anchor: Sequence[str]) -> bool:
