@@ -250,7 +250,9 @@ class Rollout:
             step, outcome = stand[searched], localized(self.context)
             fresh = Observation(call_id=step.tool_calls[0].id, content=outcome.content)
             self.steps[step.index] = step.model_copy(update={"observations": (*step.observations, fresh)})
-            self._shows[step.index] = outcome.shows
+            self._shows.pop(step.index, None)
+            if outcome.shows:
+                self._shows[step.index] = outcome.shows
 
     def _search_again(self) -> None:
         """A localisation takes the place of the one before."""

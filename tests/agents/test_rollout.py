@@ -160,6 +160,15 @@ def test_a_localisation_that_is_asked_for_again_shows_the_next_function(bench: B
     assert places == ["tinylib/numbers.py::mean", *["tinylib/words.py::initials"] * 2]
 
 
+def test_a_function_given_up_comes_back_once_the_repository_has_changed(bench: Bench) -> None:
+    line = '    return "".join(word[-1].upper() for word in name.split())\n'
+    half = edit(line, line.replace("-1", "0"), "tinylib/words.py")
+    scaffold = ScaffoldConfig(on_failed_edit="keep")
+    [row] = bench.run([SEARCH, SEARCH, half, SEARCH, SUBMIT], [two_bugs()], scaffold=scaffold, graded=False)
+    places = [turns(row)[index].observations[-1].content.split(" ")[0] for index in (0, 1, 3)]
+    assert places == ["tinylib/numbers.py::mean", "tinylib/words.py::initials", "tinylib/numbers.py::mean"]
+
+
 def test_what_a_command_may_have_changed_is_not_taken_back_by_another_localisation(bench: Bench) -> None:
     [row] = bench.run([SEARCH, bash("true"), SEARCH, SUBMIT], [two_bugs()], graded=False)
     assert not any(step.rewound for step in turns(row))

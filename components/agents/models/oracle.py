@@ -72,7 +72,7 @@ class OracleModel:
         function = function_at(files[goal.path], goal.line)
         name = function.name if function else ""
         place = f"{goal.path}::{name}"
-        shown = [turn.seen for turn in turns if turn.call.name == "view" or _listed(turn.seen)[:1] == [place]]
+        shown = [turn.seen for turn in turns if turn.call.name == "view" or _localised(turn.seen) == place]
         if any(_shows(seen, goal.anchor) for seen in shown):
             return Call("edit", {"path": goal.path, "old": goal.old, "new": goal.new})
         viewed = {(turn.call.arguments.get("path"), turn.call.arguments.get("function")) for turn in turns}
@@ -83,8 +83,8 @@ class OracleModel:
                 if request.tests_visible
                 else Call("search", {"query": _query(goal, name, request)})
             )
-        on_view = _listed(searched[-1].seen)[:1]
-        if name and on_view != [place] and (goal.path, name) not in viewed:
+        on_view = _localised(searched[-1].seen)
+        if name and on_view != place and (goal.path, name) not in viewed:
             if any("query" in turn.call.arguments for turn in searched):
                 return Call("view", {"path": goal.path, "function": name})
             if on_view and request.turns < LOOKS:
@@ -102,11 +102,10 @@ def _query(goal: Replacement, name: str, request: ModelRequest) -> str:
     return dotted if dotted in statement else name
 
 
-def _listed(seen: str) -> list[str]:
-    """The functions that a localisation lists, `path::name`."""
-    return [
-        line.rpartition(" ")[0] for line in seen.split("\n") if "::" in line and line[1:2] not in ("|", ">")
-    ]
+def _localised(seen: str) -> str:
+    """The function (`path::name`) whose source a localisation shows, the first of its list; else empty."""
+    place, _, _ = seen.partition("\n")[0].rpartition(" ")
+    return place if "::" in place else ""
 
 
 def _shows(seen: str, anchor: Sequence[str]) -> bool:
