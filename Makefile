@@ -55,6 +55,7 @@ audit: setup  ## Where the champion came from, every digest verified
 bench: setup  ## Ratios against peers and baselines
 	$(BIN)/python -m benchmarks.synthesis_vs_swesmith
 	$(BIN)/python -m benchmarks.validation_vs_full_suite
+	$(BIN)/python -m benchmarks.grouped_attention
 
 docs: setup  ## The site, served
 	$(BIN)/mkdocs serve

@@ -66,6 +66,8 @@ class Rollout:
         self._failed_edits: set[tuple[str, str, str]] = set()
         self._edits_since_view = 0
         self._line_edits: Counter[tuple[str, str]] = Counter()
+        self._exhausted: set[str] = set()
+        """Contexts in which the model knew no further edit."""
         self._malformed = 0
         self._shows: dict[int, str] = {}
         """Steps whose last answer shows source, and of which file."""
@@ -94,6 +96,7 @@ class Rollout:
             avoid=tuple(ids for ids in earlier if ids) if self.scaffold.unique_retries else (),
             guide=self._guide() if self.scaffold.guided else None,
             ranked=ranked and not self.scaffold.temperature,
+            elsewhere=key not in self._exhausted and self.context.alternative(),
             tools=self._tools,
             tests_visible=self.job.tests_visible,
             turns=len(self.steps) - 2,
@@ -146,7 +149,13 @@ class Rollout:
     def take(self, reply: ModelReply) -> None:
         """Carry out a sampled turn and record it, taken back or not."""
         started = time.monotonic()
-        self._samples.setdefault(_digest(self.messages()), []).append(reply.token_ids)
+        key = _digest(self.messages())
+        if reply.finish == "exhausted" and key not in self._exhausted:  # once, for a turn must follow
+            self._exhausted.add(key)
+            self._spend(reply, 0)
+            self._look_elsewhere()
+            return
+        self._samples.setdefault(key, []).append(reply.token_ids)
         call, outcome, fixed = self._act(reply)
         failed_edit = call is not None and call.name == "edit" and not fixed
         policy = self.scaffold.on_failed_edit if failed_edit else self.scaffold.on_failed_call
@@ -230,7 +239,7 @@ class Rollout:
     def _spend(self, reply: ModelReply, seconds: float) -> None:
         self.usage = Usage(
             prompt_tokens=self.usage.prompt_tokens + reply.prompt_tokens,
-            completion_tokens=self.usage.completion_tokens + self.steps[-1].completion_tokens,
+            completion_tokens=self.usage.completion_tokens + reply.completion_tokens + reply.compared_tokens,
             seconds=self.usage.seconds + reply.seconds + seconds,
             dollars=self.usage.dollars + reply.dollars,
         )

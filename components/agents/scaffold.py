@@ -10,7 +10,7 @@ from components.agents.tools import TOOLS
 from components.agents.tools.base import json_schema
 from components.records.base import canonical_json
 
-BEHAVIOUR = 2
+BEHAVIOUR = 3
 """Raised when what tools answer, or when turns are taken back, changes."""
 
 

@@ -262,6 +262,20 @@ def test_where_no_edit_is_found_the_turn_is_sampled(model: LocalModel) -> None:
     assert replies[0].token_ids == replies[1].token_ids != ()
 
 
+def test_where_there_are_other_places_a_model_says_that_no_edit_is_left(model: LocalModel) -> None:
+    asked = request(3, guide=Few(), ranked=True, stop=(".",), max_tokens=60, elsewhere=True, conversation="a")
+    said: list[tuple[int, ...]] = []
+    with leaning(model, " cat dog runs jumps and"):
+        while (reply := model.generate([replace(asked, avoid=tuple(said))])[0]).finish == "stop":
+            said.append(reply.token_ids)
+        assert said and len(said) < 20
+        assert (reply.finish, reply.text, reply.token_ids) == ("exhausted", "", ())
+        assert reply.compared_tokens == 0
+        # With nowhere else to look, the search goes on.
+        [more] = model.generate([replace(asked, avoid=tuple(said), elsewhere=False)])
+        assert more.finish == "stop" and more.token_ids not in said
+
+
 def test_the_stop_token_is_no_text(loaded: LocalModel) -> None:
     """With every logit but one forced down, the model says its stop token at once."""
     end = loaded._tokenizer.convert_tokens_to_ids("<|im_end|>")

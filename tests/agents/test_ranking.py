@@ -44,7 +44,7 @@ def test_variants_are_the_most_probable_first_differences(turn: tuple[int, ...],
     )
     for item in found:
         assert item.score == pytest.approx(every[tuple(item.ids)], abs=1e-4)
-        assert item.rest == list(turn[len(item.ids) :]) and len(item.logprobs) == len(item.ids)
+        assert item.draft[item.at :] == turn[len(item.ids) :] and len(item.logprobs) == len(item.ids)
 
 
 @given(begin=TURNS, rest=st.lists(st.integers(0, VOCABULARY - 1), max_size=12), more=st.integers(1, 12))
@@ -53,7 +53,7 @@ def test_a_draft_changes_nothing_but_the_number_of_readings(
 ) -> None:
     item = Hypothesis(list(begin), [0.0] * len(begin), list(rest))
     while len(item.ids) < len(begin) + more:
-        whole = (*item.ids, *item.rest)
+        whole = (*item.ids, *item.ahead)
         before = len(item.ids)
         item.read(log_probs(*(whole[:at] for at in range(before, max(len(whole), before + 1)))))
         assert len(item.ids) > before
@@ -64,19 +64,37 @@ def test_a_draft_changes_nothing_but_the_number_of_readings(
     assert item.score == pytest.approx(probability(tuple(greedy), len(begin)), abs=1e-4)
 
 
-def test_a_right_draft_is_read_at_once_and_found_again_after_a_difference() -> None:
-    greedy = [3]
-    while len(greedy) < 9:
-        greedy.append(int(log_probs(tuple(greedy))[0].argmax()))
+def greedily(count: int) -> list[int]:
+    ids = [3]
+    while len(ids) < count:
+        ids.append(int(log_probs(tuple(ids))[0].argmax()))
+    return ids
 
-    def read(item: Hypothesis) -> Hypothesis:
-        whole = (*item.ids, *item.rest)
-        item.read(log_probs(*(whole[:at] for at in range(len(item.ids), len(whole)))))
-        return item
 
-    right = read(Hypothesis([3], [0.0], greedy[1:]))
-    assert right.ids == greedy and right.rest == []
-    other = (greedy[4] + 1) % VOCABULARY
-    replaced = read(Hypothesis([3], [0.0], [*greedy[1:4], other, *greedy[5:]]))
-    assert replaced.ids == greedy[:5]
-    assert read(replaced).ids == greedy
+def readings(draft: list[int], count: int) -> int:
+    """How often a turn that begins with 3 is read until it has so many tokens, which must be the greedy ones."""
+    item, times = Hypothesis([3], [0.0], draft), 0
+    while len(item.ids) < count:
+        whole = (*item.ids, *item.ahead)
+        item.read(log_probs(*(whole[:at] for at in range(len(item.ids), max(len(whole), len(item.ids) + 1)))))
+        times += 1
+    assert item.ids[:count] == greedily(count)
+    return times
+
+
+def test_a_right_draft_is_read_at_once() -> None:
+    assert readings(greedily(8)[1:], 8) == 1
+    assert readings(greedily(15)[1:], 15) == 2
+
+
+@pytest.mark.parametrize("change", ["replaced", "put in", "left out"])
+def test_a_draft_is_found_again_after_a_difference(change: str) -> None:
+    whole = greedily(12)
+    other = next(token for token in range(VOCABULARY) if token not in whole[3:7])
+    draft = {
+        "replaced": [*whole[1:4], other, *whole[5:]],
+        "put in": [*whole[1:4], *whole[5:]],
+        "left out": [*whole[1:4], other, *whole[4:]],
+    }[change]
+    # One up to the difference, one or two to find the place, and few for the rest.
+    assert readings(draft, 12) <= 5 < readings([], 12)

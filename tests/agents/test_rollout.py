@@ -152,6 +152,29 @@ def test_after_too_many_failed_edits_the_localisation_shows_the_next_function(be
     assert guides[3] and guides[3].allows(elsewhere) and not guides[3].allows(WRONG)
 
 
+def test_a_model_that_knows_no_further_edit_is_shown_the_next_function_at_no_turn(bench: Bench) -> None:
+    spent = ModelReply("", completion_tokens=1, compared_tokens=600, finish="exhausted")
+    requests: list[ModelRequest] = []
+
+    def script(request: ModelRequest) -> ModelReply:
+        requests.append(request)
+        search, wrong, other, submit = (
+            ModelReply(said, completion_tokens=1) for said in (SEARCH, WRONG, OTHER, SUBMIT)
+        )
+        return [search, wrong, spent, spent, other, submit][len(requests) - 1]
+
+    [row] = bench.run(script, [two_bugs()], graded=False)
+    assert [step.tool_calls[0].name for step in turns(row)] == ["search", "edit", "edit", "submit"]
+    assert [item.content.split(" ")[0] for item in turns(row)[0].observations] == [
+        "tinylib/numbers.py::mean",
+        "tinylib/words.py::initials",
+    ]
+    assert requests[3].messages[-1].content.startswith("tinylib/words.py::initials")
+    # There is no third function: the same is asked again, and then some turn must be made.
+    assert [request.elsewhere for request in requests[1:5]] == [True, True, False, False]
+    assert row.usage.completion_tokens == 6 + 2 * 600
+
+
 def test_a_localisation_that_is_asked_for_again_shows_the_next_function(bench: Bench) -> None:
     [row] = bench.run([SEARCH, TEST, SEARCH, SEARCH, SUBMIT], [two_bugs()], graded=False)
     assert [step.rewound for step in turns(row)] == [True, True, True, False, False]

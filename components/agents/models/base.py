@@ -63,6 +63,8 @@ class ModelRequest:
     """Sample only turns that it allows, if the model can."""
     ranked: bool = False
     """Of the guide's edits take the most probable one that is not among `avoid`, if the model can."""
+    elsewhere: bool = False
+    """There are other places to look: where no edit is left among those ranked, say so, and sample none."""
     tools: tuple[Mapping[str, JsonValue], ...] = ()
     """JSON schemas of the tools, for servers with native tool calls."""
     tests_visible: bool = True
@@ -93,7 +95,8 @@ class ModelReply:
     """Read only to compare turns: no part of the conversation."""
     token_ids: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
-    finish: Literal["stop", "length"] = "stop"
+    finish: Literal["stop", "length", "exhausted"] = "stop"
+    """`exhausted`: no turn was sampled, for there is no probable edit left (`ModelRequest.elsewhere`)."""
     seconds: float = 0.0
     dollars: float = 0.0
 

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from components.agents.models import kv
+from components.agents.models.attention import use_grouped
 from components.agents.models.base import Guidance, ModelReply, ModelRequest
 from components.agents.models.config import LocalConfig
 from components.agents.models.ranking import SCORED_TOKENS, Context, Draft, Hypothesis, rank
@@ -53,6 +54,7 @@ class _Row:
     """Tokens that were read to compare turns."""
     done: bool = False
     cut: bool = False
+    exhausted: bool = False
 
     @property
     def known(self) -> list[int]:
@@ -82,6 +84,7 @@ class LocalModel:
             model, tokenizer = load(config.model, config.dtype, config.device)
         self._model, self._tokenizer = model, tokenizer
         self._model.eval()
+        use_grouped(self._model)
         kv.check_plain(self._model.config)
         self._reader = Reader(self._model)
         self._store = kv.PrefixStore(_KEPT_TOKENS)
@@ -110,7 +113,9 @@ class LocalModel:
         ]
         for row in rows:
             row.done = row.cut = len(row.ids) + row.request.max_tokens > self._longest
-        running = [row for row in rows if not row.done and not self._next_best(row)]
+        running = [
+            row for row in rows if not row.done and not self._next_best(row) and not self._give_up(row)
+        ]
         if running:
             with torch.inference_mode():
                 for row in running:
@@ -230,13 +235,13 @@ class LocalModel:
             row.done = row.edits = row.guide.settled(self._tokenizer.decode(row.chooser.ids))
 
     def _rank(self, rows: Sequence[_Row]) -> None:
-        """Give each row the most probable edit of its guide; where none is found, the turn is sampled after all."""
+        """Give each row the most probable edit of its guide; where none is found, it may be sampled after all."""
         contexts = [self._edits(row) for row in rows]
         rank(self._reader, contexts)
         for row, context in zip(rows, contexts, strict=True):
             row.read += context.read
             self._ranked[row.request.conversation] = row.ids, context.found
-        lost = [row for row in rows if not self._next_best(row)]
+        lost = [row for row in rows if not self._next_best(row) and not self._give_up(row)]
         for row in lost:
             row.request, row.done = replace(row.request, ranked=False), False
         self._avoid(lost)
@@ -267,6 +272,13 @@ class LocalModel:
         if item is not None:
             row.chooser.ids, row.chooser.logprobs, row.done = list(item.ids), list(item.logprobs), True
         return item is not None
+
+    def _give_up(self, row: _Row) -> bool:
+        """Say that nothing is left, if the edits of this context were ranked and there are other places to look."""
+        row.exhausted = row.request.elsewhere and self._is_ranked(row)
+        if row.exhausted:
+            row.chooser.ids, row.chooser.logprobs, row.done = [], [], True
+        return row.exhausted
 
     def _is_ranked(self, row: _Row) -> bool:
         """Whether the edits of this context have been ranked."""
@@ -323,6 +335,6 @@ class LocalModel:
             compared_tokens=row.read,
             token_ids=tuple(ids),
             logprobs=tuple(row.chooser.logprobs),
-            finish="length" if row.cut else "stop",
+            finish="exhausted" if row.exhausted else "length" if row.cut else "stop",
             seconds=seconds,
         )

@@ -17,19 +17,23 @@ from components.agents.models.reading import Piece, Reader, batches
 
 KEPT = 8
 """Edits of a context that are begun at a time."""
-WANTED = 5
-"""Of them to be completed: about as many as a view is given. Those that cannot be among them are given up."""
+WANTED = 3
+"""Of them to be completed: as many as a view is given. Those that cannot be among them are given up."""
 PER_TEXT = 4
 """Of them for one text, so that others have their turn."""
 SCORED_TOKENS = 1024
 """Of one batch in which every token is scored, padding included: bounds memory."""
 _WIDTH = 6
 """Tokens looked at in one place."""
-_READINGS = 6
-"""Of an edit that is being completed: more often it leaves its draft in hopeless ones only."""
+_COMPLETED_TOKENS = 384
+"""Of one batch of edits that are being completed: about fifty of them, each of which has a cache of its own."""
+_READINGS = 16
+"""Of an edit that is being completed."""
 _LONGER = 16
 """Tokens by which an edit may be longer than one that changes nothing."""
-_AHEAD = 4
+_WINDOW = 7
+"""Most tokens of a draft that are read at a time: what follows one that is wrong is read in vain."""
+_AHEAD, _BEHIND = 4, 2
 """Tokens of a draft among which the one sampled is looked for when it is not the next."""
 
 
@@ -39,30 +43,45 @@ class Hypothesis:
 
     ids: list[int]
     logprobs: list[float]
-    rest: list[int] = field(default_factory=list)
-    """Tokens that probably follow, up to its end."""
+    draft: Sequence[int] = ()
+    """What probably follows, from `at` on."""
+    at: int = 0
+    window: int = _WINDOW
+    """How many tokens of it to read next: few where the last ones were wrong."""
 
     @property
     def score(self) -> float:
         """Log-probability of what is there."""
         return sum(self.logprobs)
 
+    @property
+    def ahead(self) -> Sequence[int]:
+        """The part of the draft to be read next."""
+        return self.draft[self.at : self.at + self.window]
+
     def read(self, scores: torch.Tensor) -> None:
-        """Go on greedily: through the draft if it is right, or else by one token more than is right.
+        """Go on greedily: through what is ahead if it is right, or else by one token more than is right.
 
         Args:
-            scores: Log-probabilities of what follows it and each token of its draft, [draft or 1, vocabulary].
+            scores: Log-probabilities of what follows it and each token ahead, [those ahead or 1, vocabulary].
         """
-        draft, self.rest = self.rest, []
+        ahead, begin = self.ahead, self.at
         values, tokens = (column.tolist() for column in scores.max(dim=-1))
-        for position, (value, token) in enumerate(zip(values, tokens, strict=True)):
+        for value, token in zip(values, tokens, strict=True):
             self.ids.append(token)
             self.logprobs.append(value)
-            if draft and token != draft[position]:
-                window = draft[position : position + _AHEAD]
-                skipped = window.index(token) if token in window else 0
-                self.rest = draft[position + skipped + 1 :]
+            if ahead and token != self.draft[self.at]:
+                self.window = min(_WINDOW, 2 * (self.at - begin + 1))
+                self.at = self._after(token) + 1
                 return
+            self.at += 1
+        self.window = _WINDOW
+
+    def _after(self, token: int) -> int:
+        """Where the draft has a token that is not the next one: some are left out, or put in, or else replaced."""
+        near = [*range(self.at + 1, self.at + _AHEAD), *range(self.at - 1, self.at - 1 - _BEHIND, -1)]
+        known = (place for place in near if 0 <= place < len(self.draft) and self.draft[place] == token)
+        return next(known, self.at)
 
 
 @dataclass(frozen=True)
@@ -81,7 +100,7 @@ class Context:
     ids: Sequence[int]
     """All its tokens up to the turn."""
     prefix: kv.Prefix
-    """Keys and values of at least those but the last, and perhaps of tokens that every draft begins with."""
+    """Keys and values of as many as have been read."""
     drafts: Sequence[Draft]
     tried: Collection[Sequence[int]]
     """Edits that were made before."""
@@ -97,10 +116,10 @@ class Context:
     """Tokens that were read."""
 
     @property
-    def start(self) -> int:
-        """The first token of a turn to be scored: those before are read already, and the same in all drafts."""
-        known = [kv.common(self.prefix.ids, [*self.ids, *draft.ids]) - len(self.ids) for draft in self.drafts]
-        return max(0, min([*known, *(draft.free for draft in self.drafts)]))
+    def shared(self) -> Sequence[int]:
+        """The tokens that all drafts begin with and that may be no others: not scored, and read but once."""
+        first, *others = (draft.ids[: draft.free] for draft in self.drafts)
+        return first[: min([len(first), *(kv.common(first, ids) for ids in others)])]
 
     def piece(self, prefix: kv.Prefix, turn: Sequence[int], count: int, index: int) -> Piece:
         """What is to be read of a turn to know what follows each of its last tokens, so many."""
@@ -135,15 +154,32 @@ class _Branch:
 
 def rank(reader: Reader, contexts: Sequence[Context]) -> None:
     """Find the most probable edits of each context, in order."""
-    branches = [branch for branch in _begin(reader, contexts) if branch.goes_on()]
+    asked = [context for context in contexts if context.drafts]
+    _share(reader, asked)
+    branches = [branch for branch in _begin(reader, asked) if branch.goes_on()]
     pieces = [
-        one.context.piece(one.prefix, [*one.item.ids, *one.item.rest[:-1]], max(1, len(one.item.rest)), index)
+        one.context.piece(
+            one.prefix, [*one.item.ids, *one.item.ahead[:-1]], max(1, len(one.item.ahead)), index
+        )
         for index, one in enumerate(branches)
     ]
-    for batch in batches(pieces, SCORED_TOKENS):
+    for batch in batches(pieces, _COMPLETED_TOKENS):
         _complete(reader, batch, [branches[piece.index] for piece in batch])
     for context in contexts:
         context.found.sort(key=lambda item: item.score, reverse=True)
+
+
+def _share(reader: Reader, contexts: Sequence[Context]) -> None:
+    """Read what all edits of a context begin with."""
+    pieces = [
+        context.piece(context.prefix, context.shared, 1, index) for index, context in enumerate(contexts)
+    ]
+    for batch in batches(pieces, SCORED_TOKENS):
+        _, cache = reader.run(batch)
+        for place, piece in enumerate(batch):
+            context = contexts[piece.index]
+            whole = [*context.ids, *context.shared]
+            context.prefix = kv.take(cache, place, whole, context.prefix, piece.shared)
 
 
 def _begin(reader: Reader, contexts: Sequence[Context]) -> list[_Branch]:
@@ -151,8 +187,7 @@ def _begin(reader: Reader, contexts: Sequence[Context]) -> list[_Branch]:
     asked = [
         (context, start, draft)
         for context in contexts
-        if context.drafts
-        for start in [context.start]
+        for start in [len(context.shared)]
         for draft in context.drafts
     ]
     pieces = [
@@ -182,11 +217,11 @@ def _begin(reader: Reader, contexts: Sequence[Context]) -> list[_Branch]:
 def _complete(reader: Reader, batch: Sequence[Piece], branches: Sequence[_Branch]) -> None:
     """Go on with edits greedily, all together, each along its draft."""
     unread, starts = [piece.ids for piece in batch], [piece.shared for piece in batch]
-    room = 2 * max(len(ids) for ids in unread) + _LONGER
+    room = max(one.most - len(one.item.ids) for one in branches) + 2 * _WINDOW
     cache = reader.new_cache([(piece.prefix, piece.shared) for piece in batch], room)
     for _ in range(_READINGS):
         hidden = reader.forward(unread, starts, cache)
-        counts = [max(1, len(one.item.rest)) for one in branches]
+        counts = [max(1, len(one.item.ahead)) for one in branches]
         for one, logits in zip(branches, reader.after(hidden, unread, counts), strict=True):
             one.item.read(torch.log_softmax(logits, dim=-1))
         alive = [index for index, one in enumerate(branches) if one.goes_on()]
@@ -196,7 +231,7 @@ def _complete(reader: Reader, batch: Sequence[Piece], branches: Sequence[_Branch
         if len(alive) < len(branches):
             kv.select(cache, alive)
         branches = [branches[index] for index in alive]
-        unread = [[one.item.ids[-1], *one.item.rest[:-1]] for one in branches]
+        unread = [[one.item.ids[-1], *one.item.ahead[:-1]] for one in branches]
         starts = [len(one.context.ids) + len(one.item.ids) - 1 for one in branches]
 
 
@@ -229,7 +264,8 @@ def variants(ids: Sequence[int], free: int, start: int, scores: torch.Tensor) ->
             Hypothesis(
                 [*ids[:position], int(tokens[position - free, column])],
                 [*known[:position], float(values[position - free, column])],
-                list(ids[position + 1 :]),
+                ids,
+                position + 1,
             )
         )
     return found

@@ -9,7 +9,7 @@ from transformers import Cache
 
 from components.agents.models import kv
 
-_LIKE = 24
+_LIKE = 8
 """Tokens by which pieces may differ that are of like length."""
 
 
@@ -91,7 +91,7 @@ def batches(pieces: Sequence[Piece], tokens: int) -> Iterator[list[Piece]]:
     batch: list[Piece] = []
     for piece in sorted(pieces, key=lambda item: (len(item.ids) // _LIKE, item.shared)):
         longest = _longest([*batch, piece])
-        wasteful = batch and longest > 1.5 * min(len(item.ids) for item in batch) + 16
+        wasteful = batch and longest > 1.25 * min(len(item.ids) for item in batch) + 8
         if batch and (wasteful or longest * (len(batch) + 1) > tokens):
             yield batch
             batch = []
