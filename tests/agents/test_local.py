@@ -308,6 +308,14 @@ def test_kept_prefixes_stay_within_their_budget(model: LocalModel) -> None:
     assert store.find("2", [7, 8, 9]) == (Prefix((7, 8), ()), 2)
 
 
+def test_a_prefix_may_stand_on_an_empty_one() -> None:
+    from components.agents.models.kv import Prefix
+
+    to = torch.zeros(2, 1, 5, 4)
+    Prefix((7, 8, 9), (torch.ones(2, 1, 3, 4),), Prefix((), ())).copy(0, to, 3)
+    assert to.sum() == 2 * 3 * 4 and not to[:, :, 3:].any()
+
+
 def test_models_that_forget_are_refused() -> None:
     config = Qwen2Config(
         vocab_size=32, hidden_size=16, intermediate_size=16, num_hidden_layers=2, num_attention_heads=2,

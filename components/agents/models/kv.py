@@ -60,7 +60,7 @@ class Prefix:
         """Write the first tokens of one layer to the beginning of [2, heads, tokens, size]."""
         own = self.layers[layer]
         start = len(self.ids) - own.shape[2]
-        if self.base is not None:
+        if self.base is not None and start:
             self.base.copy(layer, to, min(start, length))
         if length > start:
             to[:, :, start:length] = own[:, :, : length - start]
