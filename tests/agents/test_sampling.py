@@ -5,8 +5,10 @@ import math
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from components.agents.models.sampling import Chooser, Tried
+from components.agents.models.sampling import Chooser, Tried, circles
 
 # A model over three tokens that ends after two: the second token's logits depend on the first.
 FIRST = torch.tensor([2.0, 1.0, 0.0])
@@ -84,3 +86,19 @@ def test_only_the_tokens_that_lead_on_are_asked_for() -> None:
     assert Chooser(0.0, 1).choose(FIRST, lambda token: True, [2, 1]) == max((1, 2), key=lambda t: FIRST[t])
     hopeless = FIRST - torch.tensor([0.0, 200.0, 300.0, *[0.0] * (len(FIRST) - 3)])
     assert {Chooser(0.8, seed).choose(hopeless, lambda token: True, [1, 2]) for seed in range(9)} == {1}
+
+
+TOKENS = st.lists(st.integers(0, 5), max_size=20)
+
+
+@given(begin=TOKENS, again=st.lists(st.integers(0, 5), min_size=1, max_size=16))
+def test_a_text_that_comes_again_and_again_has_no_end(begin: list[int], again: list[int]) -> None:
+    often = max(4, -(-32 // len(again)))
+    assert circles([*begin, *again * often])
+    assert circles([*begin, *again * often, *again[: len(again) // 2]])  # wherever it is looked at
+    assert not circles([*begin, *again * often, 9])
+
+
+@given(tokens=st.lists(st.integers(0, 5), max_size=31))
+def test_a_short_text_does_not_go_in_circles(tokens: list[int]) -> None:
+    assert not circles(tokens)

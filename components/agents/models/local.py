@@ -21,7 +21,7 @@ from components.agents.models.base import Guidance, ModelReply, ModelRequest
 from components.agents.models.config import LocalConfig
 from components.agents.models.ranking import SCORED_TOKENS, Context, Draft, Hypothesis, rank
 from components.agents.models.reading import Piece, Reader, batches
-from components.agents.models.sampling import Chooser, Tried
+from components.agents.models.sampling import Chooser, Tried, circles
 from components.agents.models.vocabulary import Vocabulary, certain
 from components.agents.models.weights import load
 
@@ -319,8 +319,10 @@ class LocalModel:
         return any(stop in tail for stop in row.request.stop)
 
     def _astray(self, row: _Row) -> bool:
-        """Whether the text that must begin has not begun in time: the rest would be for nothing."""
+        """Whether the rest would be for nothing: what must begin has not begun in time, or there is no end to it."""
         request = row.request
+        if circles(row.chooser.ids):
+            return True
         if not request.begin or len(row.chooser.ids) != request.begin_tokens:
             return False
         return request.begin not in self._tokenizer.decode(row.chooser.ids)

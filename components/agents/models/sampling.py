@@ -12,6 +12,19 @@ import torch
 
 _PATIENCE = 256
 """Tokens refused in a row before guidance is given up."""
+_ROUNDS, _ROUND_TOKENS = 4, 32
+"""How often a text must come in a row, and how many tokens that must be, for it to have no end."""
+
+
+def circles(ids: Sequence[int]) -> bool:
+    """Whether tokens end in the same few again and again, as a small model's do that has lost its way."""
+    for length in range(1, _ROUND_TOKENS // 2 + 1):
+        span = length * max(_ROUNDS, -(-_ROUND_TOKENS // length))
+        if span > len(ids):
+            continue
+        if ids[-span:-length] == ids[length - span :]:
+            return True
+    return False
 
 
 @dataclass(frozen=True)
