@@ -116,6 +116,7 @@ def _work(
                 concurrency=config.concurrency,
                 workers=config.workers,
                 grades=grades,
+                on_done=lambda row: out.tick(),
             )
         )
         for row in done:

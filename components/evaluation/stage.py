@@ -106,6 +106,7 @@ def _work(
             config.limits,
             concurrency=config.concurrency,
             workers=config.workers,
+            on_done=lambda row: out.tick(),
         )
         pairs = [split_timing(row) for row in sorted(done, key=lambda row: row.id)]
         usage = [row.usage for row, _ in pairs]

@@ -40,6 +40,9 @@ class Output:
         self._parts: dict[str, list[tuple[Path, ShardFile]]] = {}
         self._folders: set[str] = set()
         self._steps = 0
+        self._ticks = 0
+        self._batch: tuple[Progress, int] | None = None
+        """The bar, and where it stood before the batch at hand."""
         for made_anew in ("publish", "staged"):
             shutil.rmtree(self.root / made_anew, ignore_errors=True)
         self.root.mkdir(parents=True, exist_ok=True)
@@ -123,13 +126,22 @@ class Output:
         with progress:
             for shard in todo:
                 batch = items[shard.first : shard.first + shard.count]
+                before = progress.done
+                self._batch = progress, before
                 try:
                     done = attempt(call, batch)
                 except Exception as error:  # noqa: BLE001 - it goes on with the names of the items
                     raise_named(error, f"{key(batch[0])} to {key(batch[-1])}")
                 self._finish(shard, tables, [(done.value, done.account, done.seconds)])
-                progress.advance(shard.count)
+                progress.reach(before + shard.count)
         self._collect(tables)
+
+    def tick(self) -> None:
+        """Move the bar on by one item of the batch that is being worked on."""
+        self._ticks += 1
+        if self._batch is not None:
+            bar, before = self._batch
+            bar.reach(before + self._ticks)
 
     def folder(self, name: str, *, evidence: bool = False) -> Path:
         """An empty folder for files of any form, published as `files/<name>/`.
@@ -214,7 +226,7 @@ class Output:
             self._parts.setdefault(table, [])
 
     def _watched(self, work: Callable[[Sequence[T]], Rows], batch: Sequence[T]) -> Rows:
-        self._shard = current()
+        self._shard, self._ticks = current(), 0
         try:
             return work(batch)
         finally:

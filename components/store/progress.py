@@ -1,6 +1,5 @@
 """A progress bar with ETA on a terminal, a line now and then elsewhere."""
 
-import logging
 import sys
 import time
 from types import TracebackType
@@ -8,8 +7,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
-
-log = logging.getLogger(__name__)
 
 SECONDS_BETWEEN_LINES = 15.0
 
@@ -54,7 +51,7 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
         elif kind is None and self._total:
-            log.info("%s: %d/%d in %s", self._description, self._done, self._total, _clock(self._elapsed()))
+            self._say(f"in {_clock(self._elapsed())}")
 
     def advance(self, count: int = 1) -> None:
         """Count items."""
@@ -65,7 +62,21 @@ class Progress:
             self._spoke = time.monotonic()
             seconds_each = self._elapsed() / max(1, self._done - self._first)
             left = (self._total - self._done) * seconds_each
-            log.info("%s: %d/%d, eta %s", self._description, self._done, self._total, _clock(left))
+            self._say(f"eta {_clock(left)}")
+
+    def reach(self, done: int) -> None:
+        """Count items up to so many, if that is more than there were."""
+        if done > self.done:
+            self.advance(done - self.done)
+
+    @property
+    def done(self) -> int:
+        """Items so far."""
+        return self._done
+
+    def _say(self, note: str) -> None:
+        sys.stderr.write(f"{self._description}: {self._done}/{self._total}, {note}\n")
+        sys.stderr.flush()
 
     def _elapsed(self) -> float:
         return time.monotonic() - self._started

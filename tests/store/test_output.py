@@ -9,7 +9,7 @@ import pytest
 
 from components.records.base import Record
 from components.records.errors import InfrastructureError, InputError
-from components.store import Output, Workspace, reject
+from components.store import Output, Workspace, progress, reject
 from components.store.fanout import ItemFailed, fan_out
 from components.store.output import Rows
 from tests.store.stages import (
@@ -115,6 +115,27 @@ def test_work_that_holds_the_output_is_refused(out: Output) -> None:
 
 def uses_output(out: Output, item: int) -> Rows:
     return {}
+
+
+def test_the_bar_moves_within_a_batch_and_a_second_try_counts_once(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+    out = Output(workspace, "key")
+    tries: list[int] = []
+
+    def work(items: Sequence[int]) -> Rows:
+        tries.append(len(items))
+        out.tick()
+        if len(tries) == 1:
+            raise InfrastructureError("the machine is down")
+        out.tick()
+        return batch(items)
+
+    out.batch_shards(NUMBERS, [2, 3, 4, 5, 6], work, key=str, shard_size=3, desc="numbers")
+    counts = [line.split(",")[0] for line in capsys.readouterr().err.splitlines()]
+    assert tries == [3, 3, 2]
+    assert counts == [f"numbers: {done}/5" for done in (1, 2, 3, 4, 5, 5)]
 
 
 def test_counts_of_threads_in_a_batch_go_to_its_shard(workspace: Workspace) -> None:
