@@ -76,8 +76,8 @@ def run_tests(
     """
     boot, sources = _sources()
     key = secrets.token_bytes(32)
-    # No tracebacks: the records hold what is to be known, and pytest parses the whole file for each entry of one.
-    arguments = ["-q", "--tb=no", "--color=no", "--continue-on-collection-errors", *recipe.pytest_args]
+    # Tracebacks are not read, since the records hold them: the kind for which pytest parses no source is the fastest.
+    arguments = ["-q", "--tb=native", "--color=no", "--continue-on-collection-errors", *recipe.pytest_args]
     config = {
         "tests": list(tests),
         "test_paths": list(recipe.test_paths),
