@@ -15,7 +15,7 @@ class Progress:
     """Counts items up to a total; always on stderr, since stdout belongs to the command."""
 
     def __init__(self, description: str, total: int, done: int = 0) -> None:
-        self._description, self._total, self._done, self._first = description, total, done, done
+        self._description, self._total, self.done, self._first = description, total, done, done
         self._bar: Bar | None = None
 
     def __enter__(self) -> "Progress":
@@ -42,7 +42,7 @@ class Progress:
                 console=Console(stderr=True),
             )
             self._bar.start()
-            self._task = self._bar.add_task(self._description, total=self._total, completed=self._done)
+            self._task = self._bar.add_task(self._description, total=self._total, completed=self.done)
         return self
 
     def __exit__(
@@ -55,13 +55,13 @@ class Progress:
 
     def advance(self, count: int = 1) -> None:
         """Count items."""
-        self._done += count
+        self.done += count
         if self._bar is not None:
             self._bar.advance(self._task, count)
         elif time.monotonic() - self._spoke >= SECONDS_BETWEEN_LINES:
             self._spoke = time.monotonic()
-            seconds_each = self._elapsed() / max(1, self._done - self._first)
-            left = (self._total - self._done) * seconds_each
+            seconds_each = self._elapsed() / max(1, self.done - self._first)
+            left = (self._total - self.done) * seconds_each
             self._say(f"eta {_clock(left)}")
 
     def reach(self, done: int) -> None:
@@ -69,13 +69,8 @@ class Progress:
         if done > self.done:
             self.advance(done - self.done)
 
-    @property
-    def done(self) -> int:
-        """Items so far."""
-        return self._done
-
     def _say(self, note: str) -> None:
-        sys.stderr.write(f"{self._description}: {self._done}/{self._total}, {note}\n")
+        sys.stderr.write(f"{self._description}: {self.done}/{self._total}, {note}\n")
         sys.stderr.flush()
 
     def _elapsed(self) -> float:

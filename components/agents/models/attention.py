@@ -1,8 +1,8 @@
 """Attention of few new tokens over long caches, for models whose query heads share keys and values.
 
 transformers repeats keys and values for each query head where a mask is given: for three heads and seven tokens
-after seven hundred that takes eight times as long on a CPU as to let the heads of a group stand behind each other,
-as further tokens of one head (benchmarks/grouped_attention.py).
+after seven hundred that takes nearly six times as long on a CPU as to let the heads of a group stand behind each
+other, as further tokens of one head (benchmarks/grouped_attention.py).
 """
 
 from typing import Any
