@@ -37,7 +37,7 @@ class TrainConfig(BaseModel):
     accumulate: int = Field(1, ge=1, description="Batches whose gradients are added up before a step")
     max_length: int = Field(1024, ge=16, description="Tokens; longer rows end at their last whole turn")
     pad_to: int = Field(32, ge=1, description="Lengths are padded to a multiple: few shapes, warm kernels")
-    bf16: bool = Field(True, description="bf16 autocast over fp32 weights")
+    bf16: bool = Field(True, description="Compute in bf16; the weights that are trained stay in fp32")
     save_every: int = Field(50, ge=1, description="Optimiser steps between resume points")
     seed: int = 0
     threads: int = Field(

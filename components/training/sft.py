@@ -6,6 +6,7 @@ Runs inside a training job; see `components.training.job`.
 import logging
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -108,11 +109,45 @@ def _arguments(request: TrainRequest) -> SFTConfig:
     )
 
 
-class _CpuTrainer(SFTTrainer):  # type: ignore[misc]
-    """The same loss with the head applied to trained positions only, in bf16.
+def trained_loss(
+    model: Any,
+    inputs: Mapping[str, torch.Tensor],
+    dtype: torch.dtype,
+    count: torch.Tensor | int | None = None,
+) -> torch.Tensor:
+    """The loss of a causal language model, with all but the weights in `dtype`, and little done in vain.
 
-    TRL 1.16 accumulates the gradient of the head in fp32 chunk by chunk, about a fifth of a step on a CPU.
+    The head is applied to trained positions only, and the weights are cast once. Under autocast what lies between
+    the matrix products stays in fp32, and on a CPU a step mostly waits for memory (benchmarks/training_step.py).
+
+    Args:
+        model: A causal language model of transformers.
+        inputs: `input_ids`, `attention_mask` and `labels`, [rows, tokens] each.
+        dtype: Of activations. Gradients have that of the weights.
+        count: Trained tokens to divide by; those here, unless told.
+
+    Returns:
+        Mean cross-entropy in nats, a scalar.
     """
+    targets = inputs["labels"][:, 1:]
+    keep = targets != IGNORE
+    # Padding on the right is out of sight of a causal model: without a mask, attention costs a third less.
+    mask = None if bool(inputs["attention_mask"][:, 0].all()) else inputs["attention_mask"]
+    cast = {weight: weight.to(dtype) for weight in model.parameters()}  # by identity: a tied one once
+
+    def call(module: torch.nn.Module, *args: Any, **others: Any) -> Any:
+        weights = {name: cast[weight] for name, weight in module.named_parameters()}
+        return torch.func.functional_call(module, weights, args, others)
+
+    ids = inputs["input_ids"]
+    hidden = call(model.get_decoder(), input_ids=ids, attention_mask=mask, use_cache=False).last_hidden_state
+    logits = call(model.get_output_embeddings(), hidden[:, :-1][keep])
+    loss = torch.nn.functional.cross_entropy(logits.float(), targets[keep], reduction="sum")
+    return loss / (keep.sum() if count is None else count)
+
+
+class _CpuTrainer(SFTTrainer):  # type: ignore[misc]
+    """TRL 1.16 accumulates the gradient of the head in fp32 chunk by chunk, about a fifth of a step on a CPU."""
 
     def compute_loss(
         self,
@@ -123,16 +158,9 @@ class _CpuTrainer(SFTTrainer):  # type: ignore[misc]
     ) -> Any:
         if return_outputs:
             return super().compute_loss(model, inputs, True, num_items_in_batch)
-        targets = inputs["labels"][:, 1:]
-        keep = targets != IGNORE
-        with self.accelerator.autocast():
-            decoder = model.get_decoder()
-            # Padding on the right is out of sight of a causal model: without a mask, attention costs a third less.
-            mask = None if bool(inputs["attention_mask"][:, 0].all()) else inputs["attention_mask"]
-            hidden = decoder(input_ids=inputs["input_ids"], attention_mask=mask, use_cache=False)
-            logits = model.get_output_embeddings()(hidden.last_hidden_state[:, :-1][keep])
-        loss = torch.nn.functional.cross_entropy(logits.float(), targets[keep], reduction="sum")
-        return loss / (keep.sum() if num_items_in_batch is None else num_items_in_batch)
+        return trained_loss(
+            model, inputs, torch.bfloat16 if self.args.bf16 else torch.float32, num_items_in_batch
+        )
 
 
 class _Watch(TrainerCallback):  # type: ignore[misc]

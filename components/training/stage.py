@@ -16,7 +16,7 @@ class TrainStage:
     """Inputs `base` (a checkpoint dataset) and `examples`; tables `checkpoint`, `curve`; files `model/`."""
 
     name = "train"
-    version = 1
+    version = 2
 
     def run(self, config: TrainConfig, inputs: Mapping[str, Dataset], out: Output) -> None:
         """Run the training job and describe what it made."""
