@@ -56,6 +56,7 @@ bench: setup  ## Ratios against peers and baselines
 	$(BIN)/python -m benchmarks.synthesis_vs_swesmith
 	$(BIN)/python -m benchmarks.validation_vs_full_suite
 	$(BIN)/python -m benchmarks.grouped_attention
+	$(BIN)/python -m benchmarks.training_step
 
 docs: setup  ## The site, served
 	$(BIN)/mkdocs serve
