@@ -117,8 +117,8 @@ def trained_loss(
 ) -> torch.Tensor:
     """The loss of a causal language model, with all but the weights in `dtype`, and little done in vain.
 
-    The head is applied to trained positions only, and the weights are cast once. Under autocast what lies between
-    the matrix products stays in fp32, and on a CPU a step mostly waits for memory (benchmarks/training_step.py).
+    The head is applied to trained positions only, and the weights are cast once; under autocast what lies between
+    the matrix products stays in fp32 (benchmarks/training_step.py).
 
     Args:
         model: A causal language model of transformers.
