@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from pydantic import JsonValue
 
@@ -56,10 +57,9 @@ class Rollout:
         self.job, self.context, self.scaffold, self.limits = job, context, scaffold, limits
         self.status: ExitStatus | None = None
         self.usage = Usage()
-        statement = job.task.problem_statement if job.tests_visible else job.task.problem_statement_hidden
         self.steps: list[Step] = [
             Step(index=0, source="system", message=system_prompt(scaffold)),
-            Step(index=1, source="user", message=statement),
+            Step(index=1, source="user", message=context.statement),
         ]
         self._tools = tool_schemas(scaffold)
         self._samples: dict[str, list[tuple[int, ...]]] = {}
@@ -110,11 +110,10 @@ class Rollout:
         names = {step.tool_calls[0].name for step in stand}
         whole: set[str] = set()
         begins: set[str] = set()
-        if "bash" in offered:
-            begins.add("<function=bash>\n")
-        last = self.steps[-1]
-        refused = last.rewound and last.tool_calls[0].name == "test"  # and would be again
-        if "test" in offered and not refused:  # which tests, where none are known to fail
+        in_vain = {step.tool_calls[0].name for step in takewhile(lambda step: step.rewound, self.steps[::-1])}
+        if "bash" in offered and "bash" not in in_vain:
+            begins.add("<function=bash>\n<parameter=command>")
+        if "test" in offered and "test" not in in_vain:  # which tests, where none are known to fail
             begins.add("<function=test>\n" + ("" if self.context.failing else "<parameter=tests>"))
         if "submit" in offered and names & {"edit", "bash"}:
             whole.add(render(Call("submit")))
@@ -123,7 +122,7 @@ class Rollout:
             return Guide(frozenset(whole), frozenset(begins), {}, self._can)
         if "search" in offered:
             begins.add("<function=search>\n<parameter=query>")
-            if self.context.failing and self.context.localization is None:
+            if self.context.localization is None:
                 whole.add(render(Call("search")))
         shown = [step for step in stand if step.index in self._shows]
         if "view" in offered:

@@ -66,3 +66,12 @@ def named(text: str, name: str) -> tuple[Span, ...]:
         return exact
     ending = tuple(span for span in every if span.name.endswith(f".{name}"))
     return ending if len({span.name for span in ending}) == 1 else ()
+
+
+def local_name(name: str, path: str) -> str:
+    """A dotted name without the part that names this module, e.g. `cacheutils.LRU.get`: `LRU.get`."""
+    module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    for start in range(len(module)):
+        if (start == 0 or module[start - 1] == ".") and name.startswith(f"{module[start:]}."):
+            return name.removeprefix(f"{module[start:]}.")
+    return name

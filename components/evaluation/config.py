@@ -31,7 +31,7 @@ class EvaluateConfig(BaseModel):
     scaffold: ScaffoldConfig = ScaffoldConfig()
     limits: AgentLimits = AgentLimits()
     sandbox: SandboxConfig = SandboxConfig()
-    concurrency: int = Field(96, ge=1, description="Rollouts in one batch, and in one resumable shard")
+    concurrency: int = Field(128, ge=1, description="Most rollouts at once, and in one resumable shard")
     workers: int = Field(
         2, ge=1, description="Threads for tools and grading", json_schema_extra={"affects_output": False}
     )

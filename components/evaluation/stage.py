@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from components.agents.loop import run_rollouts
 from components.agents.models import Model, make_model
@@ -41,7 +42,7 @@ class EvaluateStage:
     """Inputs `repositories`, `tasks`, `checkpoint`; tables `trajectories`, `scores`; SWE-bench files."""
 
     name = "evaluate"
-    version = 1
+    version = 2
 
     def run(self, config: EvaluateConfig, inputs: Mapping[str, Dataset], out: Output) -> None:
         """Roll out, grade, score."""
@@ -62,13 +63,15 @@ class EvaluateStage:
         if not isinstance(config.model, LocalConfig):
             out.nondeterministic("a served model")
         for setting in config.settings:
-            # All suites together: the larger a batch, the more tokens a second.
+            # All suites together: the larger a batch, the more tokens a second. And no small one at the end.
+            jobs = [job for block in blocks if block.setting == setting for job in block.jobs]
+            shards = ceil(len(jobs) / config.concurrency)
             out.batch_shards(
                 TABLES,
-                [job for block in blocks if block.setting == setting for job in block.jobs],
+                jobs,
                 _work(config, model, tree, out),
                 key=lambda job: job.key,
-                shard_size=config.concurrency,
+                shard_size=ceil(len(jobs) / shards),
                 desc=f"evaluate, {setting} tests",
             )
         self._summarise(blocks, model.name, out)

@@ -1,6 +1,8 @@
 """Many rollouts at once, and machines that fail."""
 
+import random
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
@@ -57,19 +59,34 @@ class Watched(ScriptedModel):
 
     max_batch = 4
 
-    def __init__(self) -> None:
+    def __init__(self, pause: Callable[[], float] = lambda: 0.0) -> None:
         super().__init__(by_content, lockstep=True)
-        self.sizes: list[int] = []
+        self.batches: list[list[str]] = []
+        self.pause = pause
 
     def generate(self, requests: Sequence[ModelRequest]) -> list[ModelReply]:
-        self.sizes.append(len(requests))
+        self.batches.append([request.task_id for request in requests])
+        time.sleep(self.pause())
         return super().generate(requests)
 
 
-def test_a_model_in_lockstep_gets_full_batches(bench: Bench) -> None:
-    model = Watched()
-    bench.run(model, tasks(6), graded=False, concurrency=6)
-    assert model.sizes[:4] == [4, 2, 4, 2]
+def test_a_model_in_lockstep_gets_full_batches_of_two_wings_in_turn(bench: Bench) -> None:
+    model, jobs = Watched(), tasks(10)
+    bench.run(model, jobs, graded=False, concurrency=10)
+    names = [task.id for task in jobs]
+    wings = [names[0:8:2], names[8::2], names[1:8:2], names[9::2]]
+    assert model.batches[:4] == wings and model.batches[4:8] == wings
+
+
+def test_batches_are_the_same_in_every_run(bench: Bench) -> None:
+    """Fewer at once than there are, so that it could matter who is ready first."""
+    dice = random.Random(0)
+    seen_batches = []
+    for _ in range(3):
+        model = Watched(lambda: dice.uniform(0, 0.2))
+        bench.run(model, tasks(6), graded=False, concurrency=3)
+        seen_batches.append(model.batches)
+    assert seen_batches[0] == seen_batches[1] == seen_batches[2]
 
 
 class Broken:
@@ -137,6 +154,47 @@ class Failing:
         with self.lock:
             self.left -= 1
             return self.left < 0
+
+
+class Telling:
+    """A sandbox that tells of commands."""
+
+    name = "telling"
+
+    def __init__(self, inner: Sandbox, heard: Callable[[], bool]) -> None:
+        self.inner, self.heard = inner, heard
+
+    def open(
+        self,
+        tree: Tree,
+        *,
+        files: Mapping[str, bytes] = {},
+        remove: Sequence[str] = (),
+        limits: Limits | None = None,
+    ) -> Session:
+        return Broken(self.inner.open(tree, files=files, remove=remove, limits=limits), self.heard)
+
+
+def test_tools_run_while_the_model_samples(bench: Bench) -> None:
+    sampling, beside = threading.Event(), threading.Event()
+
+    def heard() -> bool:
+        if sampling.is_set():
+            beside.set()
+        return True
+
+    class Patient(Watched):
+        """Its second batch, of the second wing, waits for a command of the first."""
+
+        def generate(self, requests: Sequence[ModelRequest]) -> list[ModelReply]:
+            if len(self.batches) == 1:
+                sampling.set()
+                assert beside.wait(60)
+                sampling.clear()
+            return super().generate(requests)
+
+    watched = Bench(Telling(bench.sandbox, heard), bench.tree, bench.recipe)
+    assert len(watched.run(Patient(), tasks(2), graded=False, concurrency=2)) == 2
 
 
 def run(

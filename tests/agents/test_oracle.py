@@ -70,15 +70,31 @@ def test_the_last_test_run_may_be_left_out(bench: Bench) -> None:
     ]
 
 
-def test_without_visible_tests_it_searches_by_name(bench: Bench) -> None:
-    row = demonstrate(bench, one_bug(), visible=False)
-    assert calls(row) == ["search", "view", "edit", "submit"]
-    assert turns(row)[0].tool_calls[0].arguments == {"query": "mean"}
-    assert row.grade is not None and row.grade.resolved
+def test_without_visible_tests_it_goes_by_the_statement(bench: Bench) -> None:
     named = one_bug().model_copy(update={"problem_statement_hidden": "`tinylib.numbers.mean` is wrong."})
     row = demonstrate(bench, named, visible=False)
-    assert turns(row)[0].tool_calls[0].arguments == {"query": "tinylib.numbers.mean"}
-    assert seen(row)[0] == "tinylib/numbers.py:15 mean"
+    assert calls(row) == ["search", "edit", "submit"]
+    assert row.grade is not None and row.grade.resolved
+
+
+def test_where_the_statement_names_no_function_it_searches_by_name(bench: Bench) -> None:
+    row = demonstrate(bench, one_bug(), visible=False)
+    assert calls(row) == ["search", "search", "view", "edit", "submit"]
+    assert [step.tool_calls[0].arguments for step in turns(row)[:2]] == [{}, {"query": "mean"}]
+    assert row.grade is not None and row.grade.resolved
+
+
+def test_a_query_calls_a_function_as_the_statement_does(bench: Bench) -> None:
+    other = "`tinylib.numbers.clamp` is wrong, or so tinylib.numbers.mean says."
+    row = demonstrate(bench, one_bug().model_copy(update={"problem_statement_hidden": other}), visible=False)
+    asked = [
+        (step.tool_calls[0].arguments, answer)
+        for step, answer in zip(turns(row), seen(row), strict=True)
+        if step.tool_calls[0].name == "search"
+    ]
+    assert asked[0][1].startswith("tinylib/numbers.py::clamp 9")
+    assert asked[-1] == ({"query": "tinylib.numbers.mean"}, "tinylib/numbers.py:15 mean")
+    assert row.grade is not None and row.grade.resolved
 
 
 @pytest.mark.parametrize(

@@ -35,9 +35,22 @@ def test_search_ranks_functions_and_view_marks_their_lines(bench: Bench) -> None
     assert ".|        return 0.0" in shown.splitlines()
 
 
-def test_search_without_known_tests_says_so(bench: Bench) -> None:
+def test_search_without_known_tests_goes_by_the_statement(bench: Bench) -> None:
+    told = "`tinylib.numbers.clamp` is wrong\n  tinylib/numbers.py:17 in mean\n"
+    task = one_bug().model_copy(update={"problem_statement_hidden": told})
+    [row] = bench.run([SEARCH, SEARCH, SUBMIT], [task], visible=False, graded=False)
+    first, second, _ = seen(row)
+    assert first.splitlines()[:3] == [
+        "tinylib/numbers.py::mean 9", "tinylib/numbers.py::clamp 5", ".|def mean(values):",
+    ]  # fmt: skip
+    assert [line[:2] for line in first.splitlines()[2:]].count(".>") == 1
+    assert second.splitlines()[0] == "tinylib/numbers.py::clamp 5"
+
+
+def test_search_with_nothing_to_go_by_asks_for_a_query(bench: Bench) -> None:
     row = run(bench, SEARCH, visible=False)
-    assert "not known" in seen(row)[0] and turns(row)[0].tool_calls[0].error.startswith("no_tests")
+    assert "not known" in seen(row)[0] and seen(row)[0].endswith("give a query")
+    assert not turns(row)[0].tool_calls[0].error
 
 
 def test_search_finds_definitions_before_lines(bench: Bench) -> None:

@@ -78,11 +78,7 @@ class OracleModel:
         viewed = {(turn.call.arguments.get("path"), turn.call.arguments.get("function")) for turn in turns}
         searched = [turn for turn in turns if turn.call.name == "search"]
         if not searched:
-            return (
-                Call("search")
-                if request.tests_visible
-                else Call("search", {"query": _query(goal, name, request)})
-            )
+            return Call("search")
         on_view = _localised(searched[-1].seen)
         if name and on_view != place and (goal.path, name) not in viewed:
             if any("query" in turn.call.arguments for turn in searched):

@@ -101,6 +101,11 @@ class ToolContext:
         return data.decode("utf-8", errors="surrogateescape")
 
     @property
+    def statement(self) -> str:
+        """What the agent was told."""
+        return self.task.problem_statement if self.tests_visible else self.task.problem_statement_hidden
+
+    @property
     def failing(self) -> tuple[str, ...]:
         """The failing tests that the agent may run."""
         return self.task.fail_to_pass if self.tests_visible else ()

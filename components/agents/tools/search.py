@@ -1,15 +1,19 @@
-"""`search`: where to look. Without a query, fault localisation; with one, names and lines that match."""
+"""`search`: where to look. With a query, names and lines that match; without one, fault localisation.
+
+Failing tests are what it goes by, or else the problem statement.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from components.agents.source import function_at, spans
+from components.agents.mentions import mentioned
+from components.agents.source import function_at, local_name, spans
 from components.agents.tools.base import Outcome, Parameter, ToolContext
 from components.agents.tools.view import ViewTool
 
 
 class SearchTool:
-    """Ranks functions by the failing tests and shows the first, or finds text.
+    """Ranks functions by the failing tests or the statement and shows the first, or finds text.
 
     Asked again while nothing has changed, a localisation gives up the function that was shown last.
     """
@@ -28,9 +32,10 @@ class SearchTool:
 
 
 def _localize(context: ToolContext) -> Outcome:
-    if not context.failing:
-        return Outcome.failure("no_tests", "the failing tests are not known; give a query")
-    localization, cached = context.checks.localize()
+    if context.failing:
+        localization, cached = context.checks.localize()
+    else:
+        localization, cached = mentioned(context.statement, dict(_sources(context))), False
     if localization != context.localization:
         context.localization = localization
         context.tried.clear()
@@ -55,22 +60,13 @@ def localized(context: ToolContext) -> Outcome:
 def _find(query: str, context: ToolContext) -> Outcome:
     hits: list[tuple[int, str, int, str]] = []
     for path, text in _sources(context):
-        hits.extend((rank, path, line, name) for rank, line, name in _matches(_local(query, path), text))
+        hits.extend((rank, path, line, name) for rank, line, name in _matches(local_name(query, path), text))
     if not hits:
         return Outcome.failure("not_found", f"nothing matches {query}")
     hits.sort(key=lambda hit: hit[:3])
     rows = hits[: context.scaffold.search_hits]
     context.found |= {path for _, path, _, _ in rows}
     return Outcome("\n".join(f"{path}:{line} {name}".rstrip() for _, path, line, name in rows))
-
-
-def _local(query: str, path: str) -> str:
-    """A dotted name without the part that names this module, e.g. `cacheutils.LRU.get`."""
-    module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-    for start in range(len(module)):
-        if (start == 0 or module[start - 1] == ".") and query.startswith(f"{module[start:]}."):
-            return query.removeprefix(f"{module[start:]}.")
-    return query
 
 
 def _sources(context: ToolContext) -> Iterator[tuple[str, str]]:
