@@ -4,6 +4,8 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import PurePosixPath
 
 from components.agents.neighbours import companions
 from components.agents.spectrum import Formula, Localization, localize
@@ -15,6 +17,7 @@ from components.records.task import Task
 from components.sandbox.base import Session
 
 _GOOD = frozenset((TestStatus.PASSED, TestStatus.XFAILED, TestStatus.SKIPPED))
+_TESTS = ("test_*.py", "*_test.py")
 _BAD = frozenset((TestStatus.FAILED, TestStatus.ERROR, TestStatus.MISSING))
 
 
@@ -115,13 +118,18 @@ class Checks:
 
     def source_files(self) -> list[str]:
         """Python files that may hold the bug."""
-        roots = tuple(f"{path.rstrip('/')}/" for path in self._recipe.source_paths)
-        exact = frozenset(self._recipe.source_paths)
-        return [
-            path
-            for path in self._session.files()
-            if path.endswith(".py") and (not roots or path.startswith(roots) or path in exact)
-        ]
+        return [path for path in self._within(self._recipe.source_paths) if path.endswith(".py")]
+
+    def test_files(self) -> list[str]:
+        """Files that pytest takes for tests by their names."""
+        paths = self._within(self._recipe.test_paths)
+        return [path for path in paths if any(fnmatch(PurePosixPath(path).name, name) for name in _TESTS)]
+
+    def _within(self, roots: Sequence[str]) -> list[str]:
+        """Files in these folders, and those that are named themselves; without any, all."""
+        folders, exact = tuple(f"{root.rstrip('/')}/" for root in roots), frozenset(roots)
+        files = self._session.files()
+        return [path for path in files if not roots or path.startswith(folders) or path in exact]
 
     def _localize(self) -> Localization:
         named = self._task.fail_to_pass

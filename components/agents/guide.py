@@ -100,6 +100,11 @@ def views(functions: Iterable[tuple[str, str]]) -> frozenset[str]:
     return frozenset(render(Call("view", {"path": path, "function": name})) for path, name in functions)
 
 
+def tests(files: Iterable[str]) -> frozenset[str]:
+    """The calls that run these files of tests."""
+    return frozenset(render(Call("test", {"tests": path})) for path in files)
+
+
 def edits(path: str, shown: Sequence[str], spent: Iterable[str], most: int = 1) -> dict[str, str]:
     """Beginnings of edits that replace a line on view, but not those tried often enough.
 

@@ -110,11 +110,15 @@ class Rollout:
         names = {step.tool_calls[0].name for step in stand}
         whole: set[str] = set()
         begins: set[str] = set()
-        in_vain = {step.tool_calls[0].name for step in takewhile(lambda step: step.rewound, self.steps[::-1])}
-        if "bash" in offered and "bash" not in in_vain:
+        taken_back = takewhile(lambda step: step.rewound, reversed(self.steps))
+        refused = any(step.tool_calls[0].name == "test" for step in taken_back)  # and would be again
+        if "bash" in offered:
             begins.add("<function=bash>\n<parameter=command>")
-        if "test" in offered and "test" not in in_vain:  # which tests, where none are known to fail
-            begins.add("<function=test>\n" + ("" if self.context.failing else "<parameter=tests>"))
+        if "test" in offered and not refused:
+            if self.context.failing:
+                begins.add("<function=test>\n")
+            else:
+                whole |= guide.tests(self.context.checks.test_files())
         if "submit" in offered and names & {"edit", "bash"}:
             whole.add(render(Call("submit")))
         if "edit" in names and self.scaffold.test_after_edit and self.scaffold.on_failed_edit == "rewind":

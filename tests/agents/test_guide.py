@@ -147,36 +147,43 @@ def test_after_an_edit_that_stands_there_is_only_to_check_and_to_submit(bench: B
     assert run.grade and run.grade.resolved
     guide = last[-1].guide
     assert guide and guide.allows(SUBMIT) and guide.allows(bash("ls"))
-    assert guide.allows(render(Call("test", {"tests": "tests/test_numbers.py"})))
-    assert guide.allows(TEST) == visible  # without tests that are known, it has to say which
+    # Where no failing test is known, it has to say which, and those of the failing ones are not there.
+    others = [render(Call("test", {"tests": f"tests/test_{name}.py"})) for name in ("words", "numbers", "x")]
+    assert [guide.allows(call) for call in (TEST, *others)] == [visible, True, visible, visible]
     again = edit("    total = 0\n", "    total = 1\n")
     assert not any(guide.allows(turn) for turn in (again, VIEW, SEARCH, find))
     assert last[-2].guide and last[-2].guide.allows(again)
 
 
-def test_a_test_call_that_failed_is_not_offered_again(bench: Bench) -> None:
+def test_a_test_call_that_was_refused_is_not_offered_again(bench: Bench) -> None:
     fix = edit("        total -= value\n", "        total += value\n")
-    nothing = render(Call("test", {"tests": "no_such_test.py"}))
-    script = [render(Call("search", {"query": "mean"})), VIEW, fix, nothing, SUBMIT]
+    some = render(Call("test", {"tests": "tests/test_words.py"}))
+    nothing, aside = (
+        render(Call("test", {"tests": "no_such_test.py"})),
+        render(Call("view", {"path": "x.py"})),
+    )
+    script = [render(Call("search", {"query": "mean"})), VIEW, fix, nothing, aside, SUBMIT]
     offered: list[bool] = []
 
     def model(request: ModelRequest) -> str:
-        offered.append(request.guide is not None and request.guide.allows(nothing))
+        offered.append(request.guide is not None and request.guide.allows(some))
         return script[len(offered) - 1]
 
     [run] = bench.run(model, [one_bug()], visible=False)
     assert run.grade and run.grade.resolved
-    assert offered == [True, True, True, True, False]
+    assert offered == [True, True, True, True, False, False]
 
 
-def test_without_known_tests_nothing_is_localised(bench: Bench) -> None:
+def test_without_known_tests_the_statement_is_asked_first(bench: Bench) -> None:
     requests: list[ModelRequest] = []
+    script = [SEARCH, render(Call("search", {"query": "mean"})), SUBMIT]
 
     def model(request: ModelRequest) -> str:
         requests.append(request)
-        return [render(Call("search", {"query": "mean"})), SUBMIT][len(requests) - 1]
+        return script[len(requests) - 1]
 
     bench.run(model, [one_bug()], visible=False, graded=False)
-    assert requests[0].guide and not requests[0].guide.allows(SEARCH)
-    assert requests[1].guide and requests[1].guide.allows(VIEW)
-    assert not requests[1].guide.allows(render(Call("view", {"path": PATH, "function": "median"})))
+    guides = [request.guide for request in requests]
+    assert [guide is not None and guide.allows(SEARCH) for guide in guides] == [True, False, False]
+    assert guides[2] and guides[2].allows(VIEW)
+    assert not guides[2].allows(render(Call("view", {"path": PATH, "function": "median"})))
