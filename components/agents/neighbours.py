@@ -3,6 +3,8 @@
 import ast
 from collections.abc import Sequence
 
+from components.grading.syntax import parse
+
 
 def companions(text: str, path: str, failing: Sequence[str], limit: int) -> list[str]:
     """Node ids of tests of a file to run together, the failing ones among them.
@@ -30,7 +32,7 @@ def companions(text: str, path: str, failing: Sequence[str], limit: int) -> list
 
 def _defined(text: str, path: str) -> list[str]:
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except SyntaxError:
         return []
     found: list[str] = []

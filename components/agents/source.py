@@ -4,6 +4,8 @@ import ast
 from dataclasses import dataclass
 from functools import lru_cache
 
+from components.grading.syntax import parse
+
 
 @dataclass(frozen=True)
 class Span:
@@ -23,7 +25,7 @@ class Span:
 def spans(text: str) -> tuple[Span, ...]:
     """All functions and classes, outer before inner; empty if the text is not Python."""
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except (SyntaxError, ValueError, RecursionError):
         return ()
     found: list[Span] = []

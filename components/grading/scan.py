@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 
+from components.grading.syntax import parse
 from components.records.trajectory import HackFinding
 
 _CALLS: dict[str, tuple[str, ...]] = {
@@ -100,7 +101,7 @@ def scan(path: str, after: str, added: Collection[int], references: Collection[s
 def _read(text: str) -> tuple[tuple[Mark, int, int], ...]:
     """Every mark in a text, with its lines. Most submissions touch files that were read before."""
     try:
-        return tuple(_marks(ast.parse(text)))
+        return tuple(_marks(parse(text)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
 
