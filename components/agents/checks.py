@@ -4,7 +4,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from pathlib import PurePosixPath
 
 from components.agents.neighbours import companions
@@ -17,8 +16,8 @@ from components.records.task import Task
 from components.sandbox.base import Session
 
 _GOOD = frozenset((TestStatus.PASSED, TestStatus.XFAILED, TestStatus.SKIPPED))
-_TESTS = ("test_*.py", "*_test.py")
 _BAD = frozenset((TestStatus.FAILED, TestStatus.ERROR, TestStatus.MISSING))
+_TESTS = ("test_*.py", "*_test.py")
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ class Checks:
     def test_files(self) -> list[str]:
         """Files that pytest takes for tests by their names."""
         paths = self._within(self._recipe.test_paths)
-        return [path for path in paths if any(fnmatch(PurePosixPath(path).name, name) for name in _TESTS)]
+        return [path for path in paths if any(PurePosixPath(path).match(name) for name in _TESTS)]
 
     def _within(self, roots: Sequence[str]) -> list[str]:
         """Files in these folders, and those that are named themselves; without any, all."""

@@ -53,17 +53,19 @@ class _Wing:
     room: int
     """Rollouts, hence sandboxes, open at once."""
     open: int = 0
-    busy: int = 0
-    """Of those, with tools or the model."""
     ready: list[_Run] = field(default_factory=list)
-    """Of those, waiting for a turn."""
+    """Of those that are open, waiting for a turn; the others are with their tools or the model."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether some are with their tools or the model."""
+        return self.open > len(self.ready)
 
     def next_turns(self, model: Model) -> list[list[_Run]]:
         """Batches to be sampled: one, or in lockstep a round of all rollouts, in the order of their jobs."""
         runs = sorted(self.ready, key=lambda run: run.order)
         taken = len(runs) if model.lockstep else model.max_batch
         batch, self.ready = runs[:taken], runs[taken:]
-        self.busy += len(batch)
         return [batch[at : at + model.max_batch] for at in range(0, len(batch), model.max_batch)]
 
 
@@ -137,7 +139,6 @@ def run_rollouts(
                     while wing.waiting and wing.open < wing.room:
                         run = wing.waiting.pop()
                         wing.open += 1
-                        wing.busy += 1
                         tools[pool.submit(_begin, run, setting)] = wing, run
                 while (wing := wings[0]).ready and (
                     not wing.busy if model.lockstep else len(asked) < model.parallel
@@ -156,7 +157,6 @@ def run_rollouts(
                         continue
                     wing, run = tools.pop(future)
                     trajectory = future.result()
-                    wing.busy -= 1
                     if trajectory is None:
                         wing.ready.append(run)
                         continue

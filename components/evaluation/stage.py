@@ -63,15 +63,14 @@ class EvaluateStage:
         if not isinstance(config.model, LocalConfig):
             out.nondeterministic("a served model")
         for setting in config.settings:
-            # All suites together: the larger a batch, the more tokens a second. And no small one at the end.
+            # All suites together: the larger a batch, the more tokens a second.
             jobs = [job for block in blocks if block.setting == setting for job in block.jobs]
-            shards = ceil(len(jobs) / config.concurrency)
             out.batch_shards(
                 TABLES,
                 jobs,
                 _work(config, model, tree, out),
                 key=lambda job: job.key,
-                shard_size=ceil(len(jobs) / shards),
+                shard_size=shard_size(len(jobs), config.concurrency),
                 desc=f"evaluate, {setting} tests",
             )
         self._summarise(blocks, model.name, out)
@@ -92,6 +91,11 @@ class EvaluateStage:
             write_predictions(folder / f"{block.suite}-{block.setting}", model, block.setting, rows)
         out.write("scores", scores, Score)
         out.write("speeds", speeds, Speed)
+
+
+def shard_size(jobs: int, most: int) -> int:
+    """The least size that needs no more shards than `most`: 97 jobs, at most 96 each, are 49 and 48, not 96 and 1."""
+    return ceil(jobs / ceil(jobs / most))
 
 
 def _work(
