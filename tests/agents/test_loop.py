@@ -157,28 +157,43 @@ class Failing:
 
 
 def test_tools_run_while_the_model_samples(bench: Bench) -> None:
-    sampling, beside = threading.Event(), threading.Event()
+    """The first command of the first wing and the second batch, of the second wing, wait for each other."""
+    meeting = threading.Barrier(2, timeout=60)
+    answered = threading.Event()
 
-    class Telling(Failing):
-        """Never fails, and tells of commands."""
+    class Waiting(Failing):
+        """Never fails. One worker opens the session of the first wing first, and both before any reply."""
+
+        def open(self, tree: Tree, **options: Any) -> Session:
+            number, self.opened = self.opened, self.opened + 1
+            session = self.inner.open(tree, **options)
+            return session if number else Broken(session, self.alive)
 
         def alive(self) -> bool:
-            if sampling.is_set():
-                beside.set()
+            if answered.is_set():
+                answered.clear()
+                meeting.wait()
             return True
 
-    class Patient(Watched):
-        """Its second batch, of the second wing, waits for a command of the first."""
+    def begins(request: ModelRequest) -> str:
+        return SUBMIT if request.turns else bash("true")
+
+    class Patient(ScriptedModel):
+        batches = 0
 
         def generate(self, requests: Sequence[ModelRequest]) -> list[ModelReply]:
-            if len(self.batches) == 1:
-                sampling.set()
-                assert beside.wait(60)
-                sampling.clear()
-            return super().generate(requests)
+            self.batches += 1
+            if self.batches == 2:
+                meeting.wait()
+            replies = super().generate(requests)
+            if self.batches == 1:
+                answered.set()
+            return replies
 
-    watched = Bench(Telling(bench.sandbox, 0), bench.tree, bench.recipe)
-    assert len(watched.run(Patient(), tasks(2), graded=False, concurrency=2)) == 2
+    watched = Bench(Waiting(bench.sandbox, 0), bench.tree, bench.recipe)
+    model = Patient(begins, lockstep=True)
+    rows = watched.run(model, tasks(2), graded=False, concurrency=2, workers=1)
+    assert [row.exit_status for row in rows] == [ExitStatus.SUBMITTED] * 2
 
 
 def run(

@@ -259,7 +259,7 @@ def test_examples_without_a_licence_are_named(world: World) -> None:
 @pytest.mark.parametrize(
     ("about", "expected"),
     [
-        ({"digest": "0" * 64}, "its digest is not that of its files"),
+        ({"digest": "2" * 64}, "its digest is not that of its files"),
         ({"files": ()}, "its files are not those of its dataset"),
         ({"datasets": ("1" * 64,)}, "it names dataset 111111111111, which its run was not given"),
         ({"base_model": "another"}, "its base model another was not its input"),
