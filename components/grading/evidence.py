@@ -87,7 +87,7 @@ def test_run(
     statuses = {test: _status(record["phases"]) for test, record in results.items()}
     statuses |= dict.fromkeys(duplicates, TestStatus.ERROR)
     for test in tests:
-        if "::" in test and test not in statuses:
+        if "::" in test and test not in statuses and not _holds(test, statuses):
             statuses[test] = _uncollected(test, collection)
     return TestRun(
         statuses=statuses,
@@ -110,6 +110,11 @@ def test_run(
         problems=tuple(dict.fromkeys(found)),
         seconds=result.seconds,
     )
+
+
+def _holds(test: str, statuses: Mapping[str, TestStatus]) -> bool:
+    """Whether it stands for others that ran: the parameters of a function, the methods of a class."""
+    return any(other.startswith((f"{test}[", f"{test}::")) for other in statuses)
 
 
 def _hung(collected: Sequence[str], results: Mapping[str, Any]) -> str:

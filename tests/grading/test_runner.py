@@ -110,6 +110,33 @@ def test_names_of_tests_are_never_parsed(runs: Runs) -> None:
     assert again.statuses == {test: everything.statuses[test] for test in one}
 
 
+def test_a_function_or_a_class_stands_for_its_tests(runs: Runs) -> None:
+    """As for pytest itself. Files of the suite of pydash hold little else, and no line of theirs was localised."""
+    text = """
+import pytest
+@pytest.mark.parametrize("v", [1, 2])
+def test_v(v): assert v == 1
+def test_vv(): pass
+class TestA:
+    def test_a(self): pass
+    @pytest.mark.parametrize("v", [1, "x::y"])
+    def test_b(self, v): pass
+class TestAB:
+    def test_a(self): pass
+"""
+    file = "tests/test_a.py"
+    run = runs({file: text}, f"{file}::test_v", f"{file}::TestA")
+    assert run.statuses == {
+        f"{file}::test_v[1]": Status.PASSED,
+        f"{file}::test_v[2]": Status.FAILED,
+        f"{file}::TestA::test_a": Status.PASSED,
+        f"{file}::TestA::test_b[1]": Status.PASSED,
+        f"{file}::TestA::test_b[x::y]": Status.PASSED,
+    }
+    assert run.trusted, run.problems
+    assert len(runs({}, f"{file}::TestA::test_b").statuses) == 2
+
+
 def test_what_was_asked_for_and_is_not_there_is_missing(runs: Runs) -> None:
     files = {
         "tests/test_a.py": "def test_a(): pass\ndef test_b(): pass\n",

@@ -65,16 +65,20 @@ class Recorder:
             kept: list[Any] = []
             dropped: list[Any] = []
             for item in items:
-                (kept if self.asked(item.nodeid) else dropped).append(item)
+                (kept if self.asked(item) else dropped).append(item)
             if dropped:
                 items[:] = kept
                 config.hook.pytest_deselected(items=dropped)
         if self.seed:
             items.sort(key=lambda item: (self.rank(item.nodeid.partition("::")[0]), self.rank(item.nodeid)))
 
-    def asked(self, test: str) -> bool:
-        """Whether a node id, its file or one of its folders was asked for."""
-        return test in self.wanted or test.partition("::")[0] in self.wanted or test.startswith(self.prefixes)
+    def asked(self, item: Any) -> bool:
+        """Whether a test, its function without parameters, its class, its file or one of its folders was asked for."""
+        nodes = [str(node.nodeid) for node in item.listchain()]
+        function = getattr(item, "originalname", None)
+        if function and len(nodes) > 1:
+            nodes.append(f"{nodes[-2]}::{function}")
+        return not self.wanted.isdisjoint(nodes) or nodes[-1].startswith(self.prefixes)
 
     def rank(self, name: str) -> str:
         """Place of a name in the order of this run."""
