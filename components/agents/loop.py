@@ -1,13 +1,8 @@
-"""Many rollouts at once: tools in threads, the model in batches over all rollouts that wait for it.
+"""Many rollouts at once: tools in threads, the model in batches over all rollouts that wait for it."""
 
-A model that samples in lockstep has two wings of rollouts, which take turns: so tools run while it samples, and
-what is in a batch depends on nothing but the jobs.
-"""
-
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import JsonValue
@@ -42,31 +37,6 @@ class _Run:
     request: ModelRequest | None = None
     trouble: str = ""
     """Why the machine failed last."""
-
-
-@dataclass
-class _Wing:
-    """Rollouts that take their turns together. While one wing is with the model, the other is with its tools."""
-
-    waiting: list[_Run]
-    """Not begun; the next one last."""
-    room: int
-    """Rollouts, hence sandboxes, open at once."""
-    open: int = 0
-    ready: list[_Run] = field(default_factory=list)
-    """Of those that are open, waiting for a turn; the others are with their tools or the model."""
-
-    @property
-    def busy(self) -> bool:
-        """Whether some are with their tools or the model."""
-        return self.open > len(self.ready)
-
-    def next_turns(self, model: Model) -> list[list[_Run]]:
-        """Batches to be sampled: one, or in lockstep a round of all rollouts, in the order of their jobs."""
-        runs = sorted(self.ready, key=lambda run: run.order)
-        taken = len(runs) if model.lockstep else model.max_batch
-        batch, self.ready = runs[:taken], runs[taken:]
-        return [batch[at : at + model.max_batch] for at in range(0, len(batch), model.max_batch)]
 
 
 @dataclass
@@ -126,63 +96,49 @@ def run_rollouts(
         graded=graded,
     )
     model.begin()
-    wings = deque(_wings(jobs, concurrency, 2 if model.lockstep else 1))
-    tools: dict[Future[Trajectory | None], tuple[_Wing, _Run]] = {}
-    asked: dict[Future[list[ModelReply]], tuple[_Wing, list[_Run]]] = {}
+    waiting = [_Run(order, job) for order, job in enumerate(jobs)][::-1]
+    ready: list[_Run] = []
+    queue: list[_Run] = []
+    tools: dict[Future[Trajectory | None], _Run] = {}
+    asked: dict[Future[list[ModelReply]], list[_Run]] = {}
     with (
         ThreadPoolExecutor(workers, thread_name_prefix="tools") as pool,
         ThreadPoolExecutor(model.parallel, thread_name_prefix="model") as models,
     ):
         try:
-            while wings := deque(wing for wing in wings if wing.waiting or wing.open):
-                for wing in wings:
-                    while wing.waiting and wing.open < wing.room:
-                        run = wing.waiting.pop()
-                        wing.open += 1
-                        tools[pool.submit(_begin, run, setting)] = wing, run
-                while (wing := wings[0]).ready and (
-                    not wing.busy if model.lockstep else len(asked) < model.parallel
-                ):
-                    for batch in wing.next_turns(model):
-                        requests = [run.request for run in batch if run.request is not None]
-                        asked[models.submit(model.generate, requests)] = wing, batch
-                    wings.rotate(-1)
+            while waiting or ready or queue or tools or asked:
+                busy = len(ready) + len(queue) + len(tools) + sum(len(runs) for runs in asked.values())
+                while waiting and busy < concurrency:
+                    run = waiting.pop()
+                    tools[pool.submit(_begin, run, setting)] = run
+                    busy += 1
+                if not model.lockstep or not (queue or tools or asked):
+                    # In lockstep, a round: all rollouts, in the order of their jobs.
+                    queue, ready = [*queue, *sorted(ready, key=lambda run: run.order)], []
+                while queue and len(asked) < model.parallel:
+                    batch, queue = queue[: model.max_batch], queue[model.max_batch :]
+                    requests = [run.request for run in batch if run.request is not None]
+                    asked[models.submit(model.generate, requests)] = batch
                 pending: list[Future[Any]] = [*tools, *asked]
                 done, _ = wait(pending, return_when=FIRST_COMPLETED)
                 for future in done:
                     if future in asked:
-                        wing, batch = asked.pop(future)
-                        for run, reply in _replies(future, batch):
-                            tools[pool.submit(_advance, run, reply, setting)] = wing, run
+                        for run, reply in _replies(future, asked.pop(future)):
+                            tools[pool.submit(_advance, run, reply, setting)] = run
                         continue
-                    wing, run = tools.pop(future)
+                    run = tools.pop(future)
                     trajectory = future.result()
                     if trajectory is None:
-                        wing.ready.append(run)
+                        ready.append(run)
                         continue
-                    wing.open -= 1
                     if on_done is not None:
                         on_done(trajectory)
                     yield trajectory
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
             models.shutdown(wait=True, cancel_futures=True)
-            left = [run for wing in wings for run in wing.ready]
-            for run in [*left, *(run for _, run in tools.values())]:
+            for run in [*ready, *queue, *tools.values(), *(run for runs in asked.values() for run in runs)]:
                 _close(run)
-            for _, batch in asked.values():
-                for run in batch:
-                    _close(run)
-
-
-def _wings(jobs: Sequence[Job], concurrency: int, most: int) -> list[_Wing]:
-    """The jobs in so many parts, or as many as can be open at once; the last of each part first."""
-    runs = [_Run(order, job) for order, job in enumerate(jobs)]
-    count = max(1, min(most, concurrency, len(runs)))
-    return [
-        _Wing(runs[number::count][::-1], concurrency // count + (number < concurrency % count))
-        for number in range(count)
-    ]
 
 
 def _replies(

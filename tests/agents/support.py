@@ -45,7 +45,6 @@ class Bench:
         attempts: int = 1,
         graded: bool = True,
         concurrency: int = 8,
-        workers: int = 2,
     ) -> list[Trajectory]:
         """Trajectories sorted by id."""
         actor = ScriptedModel(model) if isinstance(model, Sequence) or callable(model) else model
@@ -58,7 +57,6 @@ class Bench:
             lambda task: self.tree,
             limits,
             concurrency=concurrency,
-            workers=workers,
             graded=graded,
         )
         return sorted(done, key=lambda row: row.id)

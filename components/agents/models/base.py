@@ -122,9 +122,9 @@ class Model(Protocol):
 
     @property
     def lockstep(self) -> bool:
-        """True: before a batch, wait for the tools of every rollout of a wing (`run_rollouts` has two).
+        """True: wait for every rollout's tools before each batch.
 
-        Batches are then large, and the same ones in the same order in every run.
+        The batch is then as large as can be and its composition the same in every run.
         """
 
     def begin(self) -> None:
