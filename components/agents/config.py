@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 from components.sandbox.base import Limits
 
@@ -78,10 +78,13 @@ class ScaffoldConfig(BaseModel):
         description="Lines that an edit of a guided model may be about; more come along to be unique.",
     )
     edits_per_line: int = Field(
-        3, ge=1, description="Failed edits of a line, after which a guided model must choose another line."
+        2, ge=1, description="Failed edits of a line, after which a guided model must choose another line."
     )
-    edits_per_view: int = Field(
-        3, ge=1, description="Failed edits after which the function on view is given up, to look elsewhere."
+    edits_per_view: tuple[PositiveInt, ...] = Field(
+        (6, 2),
+        min_length=1,
+        description="Failed edits after which the function on view is given up, to look elsewhere: the first one, "
+        "the second and so on; the last number counts for all further ones.",
     )
     search_hits: int = Field(4, ge=1, description="Definitions and lines that a search for a text lists.")
     suspects_listed: int = Field(

@@ -171,7 +171,7 @@ class Rollout:
             self._failed_edits.add(_edit_key(call))
             self._line_edits[_edit_line(call)] += 1
             self._edits_since_view += 1
-            if self._edits_since_view >= self.scaffold.edits_per_view:
+            if self._edits_since_view >= self._edits_of_view():
                 self._look_elsewhere()
         elif outcome.shows:
             self._edits_since_view = 0
@@ -265,6 +265,11 @@ class Rollout:
             self._shows.pop(step.index, None)
             if outcome.shows:
                 self._shows[step.index] = outcome.shows
+
+    def _edits_of_view(self) -> int:
+        """How many failed edits the function on view is given."""
+        most = self.scaffold.edits_per_view
+        return most[min(len(self.context.tried), len(most) - 1)]
 
     def _search_again(self) -> None:
         """A localisation takes the place of the one before."""

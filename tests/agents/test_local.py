@@ -15,7 +15,7 @@ from components.agents.models import make_model, ranking
 from components.agents.models.base import ModelReply, ModelRequest
 from components.agents.models.config import LocalConfig
 from components.agents.models.local import LocalModel
-from components.agents.models.ranking import KEPT, PER_TEXT
+from components.agents.models.ranking import CHOICE, KEPT, PER_TEXT
 from components.records.errors import ConfigError
 from components.records.training import Message
 from components.store import Store, Workspace, execute
@@ -208,8 +208,10 @@ def walk(model: LocalModel, asked: ModelRequest) -> list[tuple[float, tuple[int,
     for begin, turn in Few().idle.items():
         here: list[tuple[float, list[int], int]] = []
         tokens, known = model._encode(turn), scores(model._encode(turn))
-        for at in range(len(model._encode(begin)), len(tokens)):
-            before = sum(float(known[place][tokens[place]]) for place in range(at))
+        free = len(model._encode(begin))
+        for at in range(free, len(tokens)):
+            weights = [CHOICE] * free + [1.0] * (at - free)
+            before = sum(weight * float(known[n][tokens[n]]) for n, weight in enumerate(weights))
             for token in known[at].topk(7).indices.tolist():
                 if token != tokens[at]:
                     here.append((before + float(known[at][token]), [*tokens[:at], token], len(tokens)))

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.agents.models.ranking import PER_TEXT, Hypothesis, variants
+from components.agents.models.ranking import CHOICE, PER_TEXT, Hypothesis, variants
 
 VOCABULARY = 7
 
@@ -32,8 +32,9 @@ def test_variants_are_the_most_probable_first_differences(turn: tuple[int, ...],
     start = data.draw(st.integers(0, free))
     scores = log_probs(*(turn[:at] for at in range(start, len(turn))))
     found = variants(turn, free, start, scores)
+    choice = probability(turn[:free], start)
     every = {
-        (*turn[:at], token): probability((*turn[:at], token), start)
+        (*turn[:at], token): probability((*turn[:at], token), start) - (1 - CHOICE) * choice
         for at in range(free, len(turn))
         for token in range(VOCABULARY)
         if token != turn[at]

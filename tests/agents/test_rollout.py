@@ -127,7 +127,7 @@ def test_after_too_many_failed_edits_another_function_can_be_chosen(bench: Bench
     worse_place = edit("upper()", "title()", "tinylib/words.py")
     # Localisation lists both functions; the first one viewed is not where the fix of this test is.
     script, requests = in_order(SEARCH, other_view, wrong_place, worse_place, other_view, VIEW, FIX, SUBMIT)
-    [row] = bench.run(script, [two_bugs()], scaffold=ScaffoldConfig(edits_per_view=2), graded=False)
+    [row] = bench.run(script, [two_bugs()], scaffold=ScaffoldConfig(edits_per_view=(2,)), graded=False)
     assert [step.rewound for step in turns(row)] == [False, True, True, True, True, False, True, False]
     # The search answers again, without the function given up: a further observation of the same call.
     first, second = [item.content for item in turns(row)[0].observations]
@@ -141,7 +141,7 @@ def test_after_too_many_failed_edits_the_localisation_shows_the_next_function(be
     line = '    return "".join(word[-1].upper() for word in name.split())\n'
     elsewhere = edit(line, line.replace("-1", "0"), "tinylib/words.py")
     script, requests = in_order(SEARCH, WRONG, OTHER, elsewhere, SUBMIT)
-    [row] = bench.run(script, [two_bugs()], scaffold=ScaffoldConfig(edits_per_view=2), graded=False)
+    [row] = bench.run(script, [two_bugs()], scaffold=ScaffoldConfig(edits_per_view=(2,)), graded=False)
     assert [step.rewound for step in turns(row)] == [False, True, True, True, False]
     first, second = [item.content for item in turns(row)[0].observations]
     assert first.startswith("tinylib/numbers.py::mean 9\n") and "9|        total -= value" in first
@@ -217,7 +217,7 @@ def test_failed_calls_are_taken_back_or_kept(bench: Bench) -> None:
 
 
 def test_a_view_is_not_taken_back_when_the_repository_has_changed_since(bench: Bench) -> None:
-    scaffold = ScaffoldConfig(edits_per_view=1)
+    scaffold = ScaffoldConfig(edits_per_view=(1,))
     [row] = bench.run([VIEW, bash("true"), WRONG, FIX, SUBMIT], [one_bug()], scaffold=scaffold)
     assert [step.rewound for step in turns(row)] == [False, False, True, False, False]
 
@@ -266,7 +266,7 @@ def test_when_edits_are_ranked(bench: Bench, fields: dict[str, Any], ranked: boo
 def test_the_scaffold_is_known_by_a_digest(bench: Bench) -> None:
     digests = {
         bench.run([SUBMIT], [one_bug()], scaffold=scaffold, limits=limits, graded=False)[0].scaffold_sha256
-        for scaffold in (ScaffoldConfig(), ScaffoldConfig(edits_per_view=7), ScaffoldConfig(prompt="full"))
+        for scaffold in (ScaffoldConfig(), ScaffoldConfig(edits_per_view=(7,)), ScaffoldConfig(prompt="full"))
         for limits in (AgentLimits(), AgentLimits(max_turns=11))
     }
     assert len(digests) == 6

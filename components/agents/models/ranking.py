@@ -2,9 +2,12 @@
 
 A fix differs little from what it replaces. So the turn that would replace a text by itself is read once for each
 text on view, and every token that the model finds likely in place of one of its own begins another edit; the
-most probable of these are completed greedily. Where a beam search (whose score this is: the log-probability of
-the turn) keeps a few beginnings of one turn, this keeps a few places in all of them, and reads the rest of the
-old text as a draft of the new (as in speculative decoding: no token is taken that is not the most probable one).
+most probable of these are completed greedily. Where a beam search keeps a few beginnings of one turn, this keeps a few
+places in all of them, and reads the rest of the old text as a draft of the new (as in speculative decoding: no token is
+taken that is not the most probable one).
+
+The score is the log-probability of the turn, but what is said of the choice of the text counts for less (`CHOICE`): a
+small model knows better how to mend a line than which one.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -15,11 +18,14 @@ import torch
 from components.agents.models import kv
 from components.agents.models.reading import Piece, Reader, batches
 
-KEPT = 8
+CHOICE = 0.3
+"""Weight of the choice of the text to replace. Of 55 held-out bugs on view 29 were mended by one of the first six edits,
+no more than two a line; with a weight of 1 26, and 24 with any number a line."""
+KEPT = 16
 """Edits of a context that are begun at a time."""
-WANTED = 3
-"""Of them to be completed: as many as a view is given. Those that cannot be among them are given up."""
-PER_TEXT = 4
+WANTED = 8
+"""Of them to be completed: some more than a view is given. Those that cannot be among them are given up."""
+PER_TEXT = 3
 """Of them for one text, so that others have their turn."""
 SCORED_TOKENS = 1024
 """Of one batch in which every token is scored, padding included: bounds memory."""
@@ -48,11 +54,13 @@ class Hypothesis:
     at: int = 0
     window: int = _WINDOW
     """How many tokens of it to read next: few where the last ones were wrong."""
+    choice: int = 0
+    """Tokens that say which text is replaced."""
 
     @property
     def score(self) -> float:
-        """Log-probability of what is there."""
-        return sum(self.logprobs)
+        """Log-probability of what is there, that of the choice weighted."""
+        return CHOICE * sum(self.logprobs[: self.choice]) + sum(self.logprobs[self.choice :])
 
     @property
     def ahead(self) -> Sequence[int]:
@@ -266,6 +274,7 @@ def variants(ids: Sequence[int], free: int, start: int, scores: torch.Tensor) ->
                 [*known[:position], float(values[position - free, column])],
                 ids,
                 position + 1,
+                choice=free,
             )
         )
     return found
