@@ -1,6 +1,7 @@
 """Policies of the scaffold and every way a rollout ends."""
 
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from components.agents.toolcall import Call, render
 from components.agents.transcript import messages
 from components.records.trajectory import ExitStatus
 from tests.agents.support import PATH, SEARCH, SUBMIT, TEST, VIEW, Bench, bash, edit, seen, turns
-from tests.grading.support import one_bug, two_bugs
+from tests.grading.support import one_bug, three_bugs, two_bugs
 
 FIX = edit("        total -= value\n", "        total += value\n")
 WRONG = edit("        total -= value\n", "        total *= value\n")
@@ -150,6 +151,24 @@ def test_after_too_many_failed_edits_the_localisation_shows_the_next_function(be
     guides = [request.guide for request in requests]
     assert guides[1] and guides[1].allows(WRONG) and not guides[1].allows(elsewhere)
     assert guides[3] and guides[3].allows(elsewhere) and not guides[3].allows(WRONG)
+
+
+def test_the_first_function_can_have_more_tries_than_those_after_it(bench: Bench) -> None:
+    shown: list[str] = []
+
+    def script(request: ModelRequest) -> str:
+        if not request.turns:
+            return SEARCH
+        shown.append(request.messages[-1].content.split("\n")[0])
+        assert request.guide is not None
+        begin, same = next(iter(request.guide.idle.items()))
+        old = same.removeprefix(begin).partition("\n</parameter>")[0]
+        return f"{begin}{old}  # {request.turns}\n</parameter>\n</function>"
+
+    scaffold = ScaffoldConfig(edits_per_view=(3, 1), suspects_listed=1)
+    bench.run(script, [three_bugs()], scaffold=scaffold, limits=AgentLimits(max_turns=7), graded=False)
+    assert [len(list(same)) for _, same in groupby(shown)] == [3, 1, 2]
+    assert len(set(shown)) == 3
 
 
 def test_a_model_that_knows_no_further_edit_is_shown_the_next_function_at_no_turn(bench: Bench) -> None:

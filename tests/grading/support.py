@@ -10,11 +10,12 @@ from tests.conftest import TINYLIB
 NUMBERS, WORDS = "tinylib/numbers.py", "tinylib/words.py"
 TEST_NUMBERS, TEST_WORDS = "tests/test_numbers.py", "tests/test_words.py"
 MEAN = f"{TEST_NUMBERS}::test_mean"
+CHUNKS = f"{TEST_NUMBERS}::test_chunks"
 INITIALS = f"{TEST_WORDS}::test_initials"
 OTHERS = (
     f"{TEST_NUMBERS}::test_clamp[-1-0]",
     f"{TEST_NUMBERS}::test_mean_of_nothing",
-    f"{TEST_NUMBERS}::test_chunks",
+    CHUNKS,
     f"{TEST_WORDS}::test_count_words",
 )
 
@@ -55,6 +56,13 @@ def two_bugs() -> Task:
         },
         (MEAN, INITIALS),
     )
+
+
+def three_bugs() -> Task:
+    """`mean`, `chunks` and `initials` are wrong; three tests fail."""
+    numbers = pristine(NUMBERS).replace(RIGHT, WRONG).replace("range(0, len", "range(1, len")
+    words = pristine(WORDS).replace(RIGHT_WORD, WRONG_WORD)
+    return _task({NUMBERS: numbers, WORDS: words}, (MEAN, CHUNKS, INITIALS))
 
 
 def _task(buggy: dict[str, str], fail_to_pass: tuple[str, ...]) -> Task:

@@ -2,9 +2,9 @@
 
 A fix differs little from what it replaces. So the turn that would replace a text by itself is read once for each
 text on view, and every token that the model finds likely in place of one of its own begins another edit; the
-most probable of these are completed greedily. Where a beam search keeps a few beginnings of one turn, this keeps a few
-places in all of them, and reads the rest of the old text as a draft of the new (as in speculative decoding: no token is
-taken that is not the most probable one).
+most probable of these are completed greedily. Where a beam search keeps a few beginnings of one turn, this keeps
+a few places in all of them, and reads the rest of the old text as a draft of the new (as in speculative decoding:
+no token is taken that is not the most probable one).
 
 The score is the log-probability of the turn, but what is said of the choice of the text counts for less (`CHOICE`): a
 small model knows better how to mend a line than which one.
@@ -19,8 +19,8 @@ from components.agents.models import kv
 from components.agents.models.reading import Piece, Reader, batches
 
 CHOICE = 0.3
-"""Weight of the choice of the text to replace. Of 55 held-out bugs on view 29 were mended by one of the first six edits,
-no more than two a line; with a weight of 1 26, and 24 with any number a line."""
+"""Weight of the choice of the text to replace. Of 55 held-out bugs on view, one of the first six edits (two a line)
+mended 29; with a weight of 1 it was 26, and 24 with any number of edits a line."""
 KEPT = 16
 """Edits of a context that are begun at a time."""
 WANTED = 8

@@ -73,7 +73,7 @@ class Recorder:
             items.sort(key=lambda item: (self.rank(item.nodeid.partition("::")[0]), self.rank(item.nodeid)))
 
     def asked(self, item: Any) -> bool:
-        """Whether a test, its function without parameters, its class, its file or one of its folders was asked for."""
+        """Whether a test, its function without parameters, its class, file or a folder of it was asked for."""
         nodes = [str(node.nodeid) for node in item.listchain()]
         function = getattr(item, "originalname", None)
         if function and len(nodes) > 1:
