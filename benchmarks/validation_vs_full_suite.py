@@ -5,9 +5,10 @@
 The baseline proves the same without a coverage map and without warm interpreters: the full suite on the
 buggy tree in a fresh sandbox; of what fails there, the full suite once more (flaky?) and once with the fix.
 `one_run` counts only the first of these, which is all that SWE-smith does; its limit of 120 s a run is the
-baseline's. Both sides work through the same batches in turn, one process each. Wall seconds are given, but
-the ratios are of CPU seconds, sandboxes included: they do not depend on what else the machine does, and they
-are kind to the baseline, whose suite also sleeps for a second.
+baseline's. What slows tests down by more than ours allows is a time-out on both sides. Both sides work through
+the same batches in turn, one process each. Wall seconds are given, but the ratios are of CPU seconds, sandboxes
+included: they do not depend on what else the machine does, and they are kind to the baseline, whose suite also
+sleeps for a second.
 """
 
 import argparse
@@ -113,11 +114,16 @@ class FullSuite:
         return verdict, one, spent() - started
 
     def run(self, files: dict[str, bytes]) -> Judgement:
-        """The whole suite, once."""
+        """The whole suite, once. Tests that a change makes as slow as ours refuses are refused here too."""
         tests = self.subject.tests.tests
         limits = self.config.sandbox.limits.model_copy(update={"cpu_seconds": _LIMIT_SECONDS})
         with self.sandbox.open(self.subject.tree, files=files, limits=limits) as session:
-            return judge(run_tests(session, tests, recipe=self.subject.recipe, timeout=_LIMIT_SECONDS), tests)
+            run = run_tests(session, tests, recipe=self.subject.recipe, timeout=_LIMIT_SECONDS)
+        time = self.config.time
+        late = (seconds - time.factor * self.subject.time((test,)) for test, seconds in run.durations.items())
+        if sum(max(0.0, seconds) for seconds in late) > time.wall_seconds:
+            return Judgement(refused=RejectReason.TIMEOUT)
+        return judge(run, tests)
 
 
 def verdict_of(outcome: Outcome) -> Verdict:
