@@ -1,6 +1,8 @@
 """Many rollouts at once, and machines that fail."""
 
+import random
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
@@ -53,23 +55,37 @@ def test_a_rollout_does_not_depend_on_what_runs_beside_it(bench: Bench, lockstep
 
 
 class Watched(ScriptedModel):
-    """Remembers how large its batches were."""
+    """Remembers its batches."""
 
     max_batch = 4
 
-    def __init__(self) -> None:
+    def __init__(self, pause: Callable[[], float] = lambda: 0.0) -> None:
         super().__init__(by_content, lockstep=True)
-        self.sizes: list[int] = []
+        self.batches: list[list[str]] = []
+        self.pause = pause
 
     def generate(self, requests: Sequence[ModelRequest]) -> list[ModelReply]:
-        self.sizes.append(len(requests))
+        self.batches.append([request.task_id for request in requests])
+        time.sleep(self.pause())
         return super().generate(requests)
 
 
-def test_a_model_in_lockstep_gets_full_batches(bench: Bench) -> None:
-    model = Watched()
-    bench.run(model, tasks(6), graded=False, concurrency=6)
-    assert model.sizes[:4] == [4, 2, 4, 2]
+def test_a_model_in_lockstep_gets_full_batches_in_the_order_of_the_jobs(bench: Bench) -> None:
+    model, jobs = Watched(), tasks(6)
+    bench.run(model, jobs, graded=False, concurrency=6)
+    names = [task.id for task in jobs]
+    assert model.batches[:4] == [names[:4], names[4:]] * 2
+
+
+def test_batches_in_lockstep_are_the_same_in_every_run(bench: Bench) -> None:
+    """Fewer at once than there are, so that it could matter who is ready first."""
+    dice = random.Random(0)
+    seen_batches = []
+    for _ in range(3):
+        model = Watched(lambda: dice.uniform(0, 0.2))
+        bench.run(model, tasks(6), graded=False, concurrency=3)
+        seen_batches.append(model.batches)
+    assert seen_batches[0] == seen_batches[1] == seen_batches[2]
 
 
 class Broken:

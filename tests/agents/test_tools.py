@@ -6,7 +6,7 @@ from components.agents.config import AgentLimits, ScaffoldConfig
 from components.agents.toolcall import Call, render
 from components.records.trajectory import Trajectory
 from tests.agents.support import PATH, SEARCH, SUBMIT, TEST, VIEW, Bench, bash, edit, seen, turns
-from tests.grading.support import MEAN, TEST_NUMBERS, one_bug, two_bugs
+from tests.grading.support import MEAN, TEST_NUMBERS, bug_of_a_parameter, one_bug, two_bugs
 
 KEEP = ScaffoldConfig(on_failed_edit="keep", on_failed_call="keep", test_after_edit=False)
 LOOSE = AgentLimits(max_turns=30, max_malformed=9, max_repeats=9)
@@ -211,6 +211,13 @@ def test_localisation_follows_the_repository(bench: Bench) -> None:
         "tinylib/words.py::initials",
     }
     assert second.splitlines()[:2] == ["tinylib/words.py::initials 9", ".|def initials(name):"]
+
+
+def test_the_bug_of_one_parameter_is_localised_among_the_tests_of_a_large_file(bench: Bench) -> None:
+    scaffold = ScaffoldConfig(localize_tests=2)
+    [row] = bench.run([SEARCH, SUBMIT], [bug_of_a_parameter()], scaffold=scaffold, graded=False)
+    listed = seen(row)[0].splitlines()
+    assert listed[0] == "tinylib/numbers.py::clamp 9" and "9|        return high" in listed
 
 
 def test_when_all_tests_pass_there_is_nothing_to_localise(bench: Bench) -> None:

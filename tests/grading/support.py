@@ -47,6 +47,12 @@ def one_bug() -> Task:
     return _task({NUMBERS: pristine(NUMBERS).replace(RIGHT, WRONG)}, (MEAN,))
 
 
+def bug_of_a_parameter() -> Task:
+    """`clamp` is wrong for small values; a test fails for one of its parameters."""
+    buggy = pristine(NUMBERS).replace("        return low\n", "        return high\n")
+    return _task({NUMBERS: buggy}, (f"{TEST_NUMBERS}::test_clamp[-1-0]",))
+
+
 def two_bugs() -> Task:
     """`mean` and `initials` are wrong; two tests fail."""
     return _task(
