@@ -173,7 +173,10 @@ class BubblewrapSession(WorkCopySession):
                     env={},
                     cwd="/",
                 )
-            watch = stack.enter_context(NamespaceWatch(process, status_read, self._holder.disk_fd, limits))
+            holder = self._holder
+            watch = stack.enter_context(
+                NamespaceWatch(process, status_read, holder.proc_fd, holder.disk_fd, limits)
+            )
             outcome = supervise(process, watch, stdin=stdin, wall_seconds=wall, limits=limits)
             return _result(outcome, watch)
 

@@ -2,8 +2,10 @@
 
 Two bubblewraps and a `cat`. The first builds a root of its own from the few folders that commands may
 ever see, with a size-limited tmpfs; the second mounts the repository's overlay with its writable layer
-on that tmpfs; `cat` waits for the end of its input, which is when we close the session or die. The
-kernel then unmounts all of it, so nothing is ever left on the host: no mount, no folder, no process.
+on that tmpfs; `cat` waits for the end of its input, which is when we close the session or die. It is
+process 1 of a namespace in which all commands have theirs, so the kernel ends them with it, however far
+they have come in starting. It then unmounts all of it, so nothing is ever left on the host: no mount, no
+folder, no process.
 """
 
 import contextlib
@@ -23,6 +25,12 @@ DISK = "/s/disk"
 
 MERGED = "/s/merged"
 """The overlay, as the holder sees it."""
+
+_NAMESPACES = ("mnt", "net", "pid", "user")
+
+_HOLD = 'mount -t proc proc /proc && trap "" CHLD && exec cat'
+"""What the holder runs. Not `--proc`: bubblewrap covers parts of what it mounts, and the kernel then lets no
+command mount its own. Process 1 inherits the orphans of its namespace, and would keep them as zombies."""
 
 _START_SECONDS = 120  # on a machine where all else runs too
 
@@ -49,8 +57,10 @@ class Holder:
         self._overlay = overlay
         self._process, pid = self._start(tree, disk_mb if overlay else disk_mb + _size_mb(tree.repo))
         try:
-            self._fds = [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in ("mnt", "net", "user")]
+            self._fds = [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in _NAMESPACES]
             folder = os.O_PATH | os.O_DIRECTORY
+            self.proc_fd = os.open(f"/proc/{pid}/root/proc", folder)
+            self._fds.append(self.proc_fd)
             self.repo_fd = os.open(f"/proc/{pid}/root{MERGED}", folder)
             self._fds.append(self.repo_fd)
             self.disk_fd = os.open(f"/proc/{pid}/root{DISK}", folder)
@@ -73,8 +83,8 @@ class Holder:
         """A command line that runs `argv` in new namespaces on the holder's files."""
         # By our own table of files: a child that inherited them would hand them on to the command, and
         # the holder's process number may be somebody else's one day.
-        mnt, net, user = (f"/proc/{os.getpid()}/fd/{fd}" for fd in self._fds[:3])
-        enter = [str(self._nsenter), f"--mount={mnt}", f"--net={net}"]
+        mnt, net, pid, user = (f"/proc/{os.getpid()}/fd/{fd}" for fd in self._fds[: len(_NAMESPACES)])
+        enter = [str(self._nsenter), f"--mount={mnt}", f"--net={net}", f"--pid={pid}"]
         if self.uid is not None:
             enter += ["--setuid", str(self.uid), "--setgid", str(self.uid)]
         else:
@@ -146,7 +156,8 @@ class Holder:
             inner += ["--bind", f"{DISK}/upper", MERGED]
         status_read, status_write = os.pipe()
         argv = [str(self._bwrap), *user, *outer, "--", self._inner_bwrap(), *user]
-        argv += ["--unshare-net", *inner, "--json-status-fd", str(status_write), "--", "/bin/cat"]
+        argv += ["--unshare-net", "--unshare-pid", "--as-pid-1", "--cap-add", "CAP_SYS_ADMIN", *inner]
+        argv += ["--json-status-fd", str(status_write), "--", "/bin/sh", "-c", _HOLD]
         try:
             process = subprocess.Popen(
                 argv,

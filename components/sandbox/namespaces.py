@@ -19,26 +19,29 @@ _INODES_PER_MB = 256
 _FULL_BYTES = 64 << 10
 _FORKING_SECONDS = 0.5
 _START_MS = 120_000
-_DYING_MS = 60_000
+_DYING_SECONDS = 60
+_FIRST_PAUSE, _LAST_PAUSE = 0.0005, 0.05
 
 
 class NamespaceWatch:
     """Watches the processes of one bubblewrap, and ends them all at once."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], status_fd: int, disk_fd: int, limits: Limits
+        self, process: subprocess.Popen[bytes], status_fd: int, proc_fd: int, disk_fd: int, limits: Limits
     ) -> None:
         """Waits for bubblewrap to report its child.
 
         Args:
-            process: bubblewrap, or what will become it.
-            status_fd: Where it writes its JSON status.
+            process: What waits for bubblewrap.
+            status_fd: Where bubblewrap writes its JSON status.
+            proc_fd: The /proc of the process namespace that bubblewrap runs in.
             disk_fd: The session's tmpfs.
             limits: What to keep.
         """
         self._process = process
         self._status_fd = status_fd
         self._disk_fd = disk_fd
+        self._outside = os.fstat(proc_fd).st_dev
         self._limits = limits
         self._full_since: float | None = None
         self._init_fd = -1
@@ -52,9 +55,11 @@ class NamespaceWatch:
                 return  # it failed before it began, so there will be no exit code either
             self._status += data
         # Process 1 of the command's own process namespace: when it dies, everything in there does.
-        init = int(json.loads(self._status.splitlines()[0])["child-pid"])
-        self._init_fd = os.pidfd_open(init)
-        self._proc = f"/proc/{init}/root/proc"
+        # Its number means something only where bubblewrap runs; its folder is a handle for signals as well.
+        init = str(json.loads(self._status.splitlines()[0])["child-pid"])
+        with contextlib.suppress(FileNotFoundError):  # it has come to its end already
+            self._init_fd = os.open(init, os.O_RDONLY | os.O_DIRECTORY, dir_fd=proc_fd)
+        self._proc = f"/proc/self/fd/{self._init_fd}/root/proc"
 
     def check(self) -> Killed:
         """See `components.sandbox.running.Watch`."""
@@ -85,8 +90,13 @@ class NamespaceWatch:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._init_fd, signal.SIGKILL)
         # bubblewrap itself ends before its child does, which ends when all the others have.
-        if not readable(self._init_fd, _DYING_MS):
-            raise SandboxError("processes of a command do not die; is the machine out of memory?")
+        deadline = time.monotonic() + _DYING_SECONDS
+        pause = _FIRST_PAUSE
+        while self._lives():
+            if time.monotonic() > deadline:
+                raise SandboxError("processes of a command do not die; is the machine out of memory?")
+            time.sleep(pause)
+            pause = min(pause * 2, _LAST_PAUSE)
 
     def exit_code(self) -> int | None:
         """What bubblewrap reported, `None` if the command never began. Only after its end."""
@@ -120,12 +130,18 @@ class NamespaceWatch:
         finally:
             self.close()
 
+    def _lives(self) -> bool:
+        try:
+            stat = os.open("stat", os.O_RDONLY, dir_fd=self._init_fd)
+        except OSError:
+            return False
+        with os.fdopen(stat, "rb") as file, contextlib.suppress(ProcessLookupError):
+            return not file.read().rpartition(b")")[2].lstrip().startswith((b"Z", b"X"))
+        return False
+
     def _pids(self) -> list[str]:
-        # The namespace's own /proc lists just its processes. Until it is mounted this is the host's,
-        # which a `self` that leads to us gives away.
+        # The namespace's own /proc lists just its processes. Until it is mounted this is the outer one.
         with contextlib.suppress(OSError):
-            Path(self._proc, "self").readlink()
-            return []
-        with contextlib.suppress(OSError), os.scandir(self._proc) as entries:
-            return [entry.name for entry in entries if entry.name.isdigit()]
+            if os.stat(self._proc).st_dev != self._outside:
+                return [name for name in os.listdir(self._proc) if name.isdigit()]
         return []

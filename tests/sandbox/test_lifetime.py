@@ -122,6 +122,25 @@ def test_nothing_is_left_when_the_owner_is_killed(tree: Tree, kind: str, state: 
     assert not [path for path in left if is_gone(path.read_text())]
 
 
+@pytest.mark.parametrize("milliseconds", [0, 2, 4, 6, 8, 10, 15, 20])
+def test_nothing_is_left_when_the_owner_is_killed_as_a_command_starts(tree: Tree, milliseconds: int) -> None:
+    before = mounts()
+    argv = [sys.executable, "-c", OWNER, "bubblewrap", str(tree.environment), str(tree.repo), "busy", SECONDS]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == b"open\n"
+        below = holders_of(owner.pid)
+        time.sleep(milliseconds / 1000)
+        owner.send_signal(signal.SIGKILL)
+    wait_until_gone(below)
+    deadline = time.monotonic() + 10  # what is still about to start is not found yet
+    while time.monotonic() < deadline and mounts() != before:
+        time.sleep(0.1)
+    time.sleep(0.2)
+    assert sleepers() == []
+    assert mounts() == before
+
+
 @pytest.mark.docker
 def test_containers_of_a_dead_owner_are_collected_and_no_others(tree: Tree) -> None:
     sandbox = sandbox_of("docker")
