@@ -142,6 +142,6 @@ class NamespaceWatch:
     def _pids(self) -> list[str]:
         # The namespace's own /proc lists just its processes. Until it is mounted this is the outer one.
         with contextlib.suppress(OSError):
-            if os.stat(self._proc).st_dev != self._outside:
-                return [name for name in os.listdir(self._proc) if name.isdigit()]
+            if Path(self._proc).stat().st_dev != self._outside:
+                return [path.name for path in Path(self._proc).iterdir() if path.name.isdigit()]
         return []
