@@ -1,8 +1,8 @@
 """Test runs of one rollout: kept while the repository does not change, and shared where equal."""
 
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -151,7 +151,12 @@ class Checks:
         }
         executed = {path for lines in failing.values() for path in lines}
         sources = {path: self._text(path) for path in self.source_files() if path in executed}
-        return localize(failing, passing, sources, self._formula, _frame_counts(run, failing))
+        failures = [run.failures[test] for test in failing if test in run.failures]
+        frames = Counter((frame.path, frame.line) for failure in failures for frame in failure.frames)
+        raised = {
+            (failure.frames[-1].path, failure.frames[-1].line) for failure in failures if failure.frames
+        }
+        return localize(failing, passing, sources, self._formula, frames, raised)
 
     def _beside(self, named: Sequence[str]) -> list[str]:
         files: dict[str, list[str]] = {}
@@ -169,15 +174,6 @@ class Checks:
 
 def _lines(run: TestRun, test: str) -> dict[str, frozenset[int]]:
     return {path: frozenset(lines) for path, lines in run.coverage.get(test, {}).items()}
-
-
-def _frame_counts(run: TestRun, failing: Mapping[str, object]) -> dict[tuple[str, int], int]:
-    counts: dict[tuple[str, int], int] = {}
-    for test in failing:
-        if (failure := run.failures.get(test)) is not None:
-            for frame in failure.frames:
-                counts[frame.path, frame.line] = counts.get((frame.path, frame.line), 0) + 1
-    return counts
 
 
 def summarise(run: TestRun) -> Report:

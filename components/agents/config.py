@@ -92,7 +92,7 @@ class ScaffoldConfig(BaseModel):
     )
     formula: Literal["ochiai", "op2"] = Field("ochiai", description="Suspiciousness of a line.")
     localize_tests: int = Field(
-        30,
+        200,
         ge=2,
         description="Tests of a file that are run to localise: the failing ones, neighbours, a sample.",
     )

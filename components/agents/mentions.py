@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping
 
 from components.agents.source import function_at, local_name, spans
-from components.agents.spectrum import Localization, Suspect
+from components.agents.spectrum import Localization
+from components.agents.suspects import Suspect
 
 _FRAME = re.compile(r"^\s*(?P<path>[^\s:]+\.py):(?P<line>\d+) in \S+$", re.MULTILINE)
 _NAME = re.compile(r"`(?P<name>[A-Za-z_][\w.]*)`")

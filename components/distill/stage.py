@@ -30,7 +30,7 @@ class DistillStage:
     """Inputs `repositories`, `tasks` and perhaps `checkpoint`; tables `trajectories`, `timings`."""
 
     name = "distill"
-    version = 3
+    version = 4
 
     def run(self, config: DistillConfig, inputs: Mapping[str, Dataset], out: Output) -> None:
         """Roll out, grade, keep the best of each task."""

@@ -42,7 +42,7 @@ class EvaluateStage:
     """Inputs `repositories`, `tasks`, `checkpoint`; tables `trajectories`, `scores`; SWE-bench files."""
 
     name = "evaluate"
-    version = 3
+    version = 4
 
     def run(self, config: EvaluateConfig, inputs: Mapping[str, Dataset], out: Output) -> None:
         """Roll out, grade, score."""

@@ -44,18 +44,19 @@ def test_the_line_that_only_failing_tests_run_comes_first() -> None:
     )
     assert [(item.function, round(item.score, 2)) for item in found.suspects] == [
         ("bad", 1.0),
-        ("good", 0.58),
+        ("good", 0.33),
     ]
     assert found.lines["a.py"][7] == 1.0 and 8 not in found.lines["a.py"]
     assert found.failing == ("t1",)
 
 
-def test_ties_go_to_the_function_on_the_traceback() -> None:
-    both = {"t1": {"a.py": frozenset({2, 6, 8})}}
-    tied = localize(both, {}, {"a.py": SOURCE})
-    assert [item.function for item in tied.suspects] == ["good", "bad"]
-    traced = localize(both, {}, {"a.py": SOURCE}, frames={("a.py", 8): 1})
-    assert [item.function for item in traced.suspects] == ["bad", "good"]
+def test_the_scores_are_by_the_formula_that_is_asked_for() -> None:
+    failing = {"t1": {"a.py": frozenset({2, 7})}}
+    passing = {"t2": {"a.py": frozenset({2})}, "t3": {"a.py": frozenset({2})}}
+    ochiai, op2 = (localize(failing, passing, {"a.py": SOURCE}, formula) for formula in ("ochiai", "op2"))
+    assert ochiai.lines["a.py"][2] == pytest.approx(1 / math.sqrt(3))
+    assert op2.lines["a.py"][2] == pytest.approx(1 / 3)
+    assert ochiai.suspects == op2.suspects
 
 
 def test_lines_outside_functions_have_scores_but_no_rank() -> None:

@@ -9,7 +9,8 @@ from pydantic import JsonValue
 from components.agents.checks import Checks
 from components.agents.config import AgentLimits, ScaffoldConfig
 from components.agents.source import spans
-from components.agents.spectrum import Localization, Suspect
+from components.agents.spectrum import Localization
+from components.agents.suspects import Suspect
 from components.records.task import Task
 from components.sandbox.base import Session, UnsafePathError
 

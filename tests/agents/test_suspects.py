@@ -1,0 +1,90 @@
+"""What speaks against a function: each kind of evidence decides between two that are otherwise alike."""
+
+from collections.abc import Collection, Mapping
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.agents.spectrum import Localization, localize
+
+SOURCE = """\
+def first(x):
+    y = x
+    return y
+
+
+def second(x):
+    y = x
+    return y
+
+
+class Box:
+    def __repr__(self):
+        y = 1
+        return y
+"""
+FIRST, SECOND, REPR = frozenset({2, 3}), frozenset({7, 8}), frozenset({13, 14})
+
+
+def found(
+    failing: frozenset[int] = FIRST | SECOND,
+    passing: Collection[frozenset[int]] = (),
+    *,
+    test: str = "t.py::test_it",
+    frames: Mapping[tuple[str, int], int] | None = None,
+    raised: Collection[tuple[str, int]] = (),
+) -> Localization:
+    others = {f"t.py::test_{index}": {"a.py": lines} for index, lines in enumerate(passing)}
+    return localize({test: {"a.py": failing}}, others, {"a.py": SOURCE}, frames=frames, raised=raised)
+
+
+def names(where: Localization) -> list[str]:
+    return [item.function for item in where.suspects]
+
+
+def test_functions_that_are_alike_come_in_the_order_of_the_file() -> None:
+    assert names(found()) == ["first", "second"]
+
+
+def test_lines_that_passing_tests_execute_speak_for_a_function() -> None:
+    assert names(found(passing=[FIRST])) == ["second", "first"]
+    # One line of `first` is as suspicious as can be, too.
+    assert names(found(passing=[frozenset({2})])) == ["second", "first"]
+
+
+def test_a_longer_function_is_more_to_blame() -> None:
+    assert names(found(frozenset({2, 7, 8}))) == ["second", "first"]
+
+
+def test_the_traceback_speaks_against_a_function() -> None:
+    assert names(found(frames={("a.py", 8): 1})) == ["second", "first"]
+
+
+def test_so_does_an_exception_raised_in_it() -> None:
+    both = {("a.py", 3): 1, ("a.py", 8): 1}
+    assert names(found(frames=both)) == ["first", "second"]
+    assert names(found(frames=both, raised=[("a.py", 8)])) == ["second", "first"]
+    assert names(found(raised=[("elsewhere.py", 8), ("a.py", 4)])) == ["first", "second"]
+
+
+def test_so_does_its_name_in_that_of_the_test() -> None:
+    assert names(found(test="t.py::TestIt::test_second[x]")) == ["second", "first"]
+    assert names(found(test="second.py::test_it")) == ["first", "second"]  # a file tests many functions
+
+
+def test_what_explains_a_failure_is_not_its_cause() -> None:
+    assert names(found(SECOND | REPR)) == ["second", "Box.__repr__"]
+
+
+@given(
+    st.frozensets(st.sampled_from(sorted(FIRST | SECOND | REPR)), min_size=1),
+    st.lists(st.frozensets(st.sampled_from(sorted(FIRST | SECOND | REPR))), max_size=4),
+)
+def test_every_function_that_is_executed_is_a_suspect_once(
+    failing: frozenset[int], passing: list[frozenset[int]]
+) -> None:
+    where = found(failing, passing)
+    spans = {"first": FIRST, "second": SECOND, "Box.__repr__": REPR}
+    assert sorted(names(where)) == sorted(name for name, lines in spans.items() if lines & failing)
+    assert all(0 < item.score <= 1 for item in where.suspects)
+    assert max(item.score for item in where.suspects) == 1
