@@ -1,7 +1,7 @@
 """Test runs of one rollout: kept while the repository does not change, and shared where equal."""
 
 import threading
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -152,11 +152,8 @@ class Checks:
         executed = {path for lines in failing.values() for path in lines}
         sources = {path: self._text(path) for path in self.source_files() if path in executed}
         failures = [run.failures[test] for test in failing if test in run.failures]
-        frames = Counter((frame.path, frame.line) for failure in failures for frame in failure.frames)
-        raised = {
-            (failure.frames[-1].path, failure.frames[-1].line) for failure in failures if failure.frames
-        }
-        return localize(failing, passing, sources, self._formula, frames, raised)
+        tracebacks = [[(frame.path, frame.line) for frame in failure.frames] for failure in failures]
+        return localize(failing, passing, sources, self._formula, tracebacks)
 
     def _beside(self, named: Sequence[str]) -> list[str]:
         files: dict[str, list[str]] = {}

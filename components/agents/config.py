@@ -94,7 +94,7 @@ class ScaffoldConfig(BaseModel):
     localize_tests: int = Field(
         200,
         ge=2,
-        description="Tests of a file that are run to localise: the failing ones, neighbours, a sample.",
+        description="Most tests of a file that are run to localise; of more: the failing ones, neighbours, a sample.",
     )
     view_lines: int = Field(36, ge=5, description="Lines of a view; longer functions are cut.")
     output_chars: int = Field(2000, ge=200, description="Of bash; head and tail are kept.")

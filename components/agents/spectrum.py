@@ -4,7 +4,7 @@ A line is suspicious when failing tests execute it and passing tests do not.
 """
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -45,8 +45,7 @@ def localize(
     passing: Mapping[str, Executed],
     sources: Mapping[str, str],
     formula: Formula = "ochiai",
-    frames: Mapping[tuple[str, int], int] | None = None,
-    raised: Collection[tuple[str, int]] = (),
+    tracebacks: Sequence[Sequence[tuple[str, int]]] = (),
 ) -> Localization:
     """Score the lines of `sources`, and rank their functions (`suspects`).
 
@@ -55,8 +54,7 @@ def localize(
         passing: The same for passing tests.
         sources: Text of each file that may hold the bug.
         formula: Of the scores that are returned.
-        frames: How often each (path, line) is on the traceback of a failing test.
-        raised: Where the exceptions of failing tests were raised.
+        tracebacks: Of the failing tests: each (path, line), outermost first.
     """
     counts = {path: (_count(failing, path), _count(passing, path)) for path in sources}
 
@@ -70,16 +68,16 @@ def localize(
             for path, (failed, passed) in counts.items()
             if failed
         }
-        top = max((value for scored in found.values() for value in scored.values()), default=0.0)
+        top = max(value for scored in found.values() for value in scored.values())
         return {path: {line: value / top for line, value in scored.items()} for path, scored in found.items()}
 
     if not any(failed for failed, _ in counts.values()):
         return Localization(failing=tuple(failing), note="failing tests executed no line of the source")
     lines = {name: by(name) for name in ("op2", "ochiai")}
-    suspects = rank(lines["op2"], lines["ochiai"], sources, failing, frames or {}, raised)
-    traced = {
-        path: frozenset(line for other, line in frames or {} if other == path) for path in lines[formula]
-    }
+    frames = {place for places in tracebacks for place in places}
+    raised = {places[-1] for places in tracebacks if places}
+    suspects = rank(lines["op2"], lines["ochiai"], sources, failing, frames, raised)
+    traced = {path: frozenset(line for other, line in frames if other == path) for path in lines[formula]}
     return Localization(lines[formula], suspects, traced, tuple(failing))
 
 

@@ -19,7 +19,7 @@ Lines = Mapping[str, Mapping[int, float]]
 
 @dataclass(frozen=True)
 class Suspect:
-    """A function, with the suspiciousness of its worst line by Op2 (0 to 1)."""
+    """A function, and how suspicious it is (0 to 1)."""
 
     path: str
     function: str
@@ -65,17 +65,17 @@ def rank(
     ochiai: Lines,
     sources: Mapping[str, str],
     tests: Iterable[str],
-    frames: Mapping[tuple[str, int], int],
+    frames: Collection[tuple[str, int]],
     raised: Collection[tuple[str, int]],
 ) -> tuple[Suspect, ...]:
-    """Functions, the one most to blame first.
+    """Functions, the one most to blame first, each with its worst line's score by Op2.
 
     Args:
         op2: Executed lines by Op2.
         ochiai: The same lines by Ochiai.
         sources: Text of each file.
         tests: Node ids of those that fail.
-        frames: How often each (path, line) is on the traceback of a failing test.
+        frames: Each (path, line) on the traceback of a failing test.
         raised: Where their exceptions were raised.
     """
     grouped: dict[tuple[str, str, int], list[int]] = {}
@@ -88,16 +88,16 @@ def rank(
     for path, line in raised:
         if path in sources and (span := function_at(sources[path], line)) is not None:
             raising.add((path, span.name, span.start))
+    worst = {place: max(op2[place[0]][line] for line in lines) for place, lines in grouped.items()}
     words = {word for test in tests for word in _words(test.partition("::")[2])}
 
     def blame(place: tuple[str, str, int]) -> float:
         path, name, _ = place
         lines = grouped[place]
-        worst = max(op2[path][line] for line in lines)
         own = _words(name.rpartition(".")[2])
         evidence = Evidence(
-            worst=worst,
-            most=worst == 1.0,
+            worst=worst[place],
+            most=worst[place] == 1.0,
             average=sum(ochiai[path][line] for line in lines) / len(lines),
             size=math.log(len(lines)),
             traceback=any((path, line) in frames for line in lines),
@@ -109,9 +109,7 @@ def rank(
 
     seen: dict[tuple[str, str], Suspect] = {}
     for place in sorted(grouped, key=lambda place: (-blame(place), place[0], place[2])):
-        path, name, _ = place
-        worst = max(op2[path][line] for line in grouped[place])
-        seen.setdefault((path, name), Suspect(path, name, worst))
+        seen.setdefault(place[:2], Suspect(*place[:2], worst[place]))
     return tuple(seen.values())
 
 

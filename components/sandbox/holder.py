@@ -26,9 +26,12 @@ DISK = "/s/disk"
 MERGED = "/s/merged"
 """The overlay, as the holder sees it."""
 
+PROC = "/proc"
+"""Of the process namespace that commands have theirs in, as the holder sees it."""
+
 _NAMESPACES = ("mnt", "net", "pid", "user")
 
-_HOLD = 'mount -t proc proc /proc && trap "" CHLD && exec cat'
+_HOLD = f'mount -t proc proc {PROC} && trap "" CHLD && exec cat'
 """What the holder runs. Not `--proc`: bubblewrap covers parts of what it mounts, and the kernel then lets no
 command mount its own. Process 1 inherits the orphans of its namespace, and would keep them as zombies."""
 
@@ -59,7 +62,7 @@ class Holder:
         try:
             self._fds = [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY) for kind in _NAMESPACES]
             folder = os.O_PATH | os.O_DIRECTORY
-            self.proc_fd = os.open(f"/proc/{pid}/root/proc", folder)
+            self.proc_fd = os.open(f"/proc/{pid}/root{PROC}", folder)
             self._fds.append(self.proc_fd)
             self.repo_fd = os.open(f"/proc/{pid}/root{MERGED}", folder)
             self._fds.append(self.repo_fd)

@@ -59,7 +59,8 @@ class NamespaceWatch:
         init = str(json.loads(self._status.splitlines()[0])["child-pid"])
         with contextlib.suppress(FileNotFoundError):  # it has come to its end already
             self._init_fd = os.open(init, os.O_RDONLY | os.O_DIRECTORY, dir_fd=proc_fd)
-        self._proc = f"/proc/self/fd/{self._init_fd}/root/proc"
+        # As the processes in there see it.
+        self._proc = str(Path("/proc/self/fd", str(self._init_fd), "root", "proc"))
 
     def check(self) -> Killed:
         """See `components.sandbox.running.Watch`."""
